@@ -84,7 +84,7 @@ max_lifetime = "{periods}h"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a layout cost: seconds of a mean update (those of the table's step beside them), of a mean probe, of an interval."""
+    """Costs of a layout in seconds: a mean update, the table's step in it, a mean probe, an interval."""
 
     layout: str
     update: float
@@ -127,7 +127,7 @@ class Place:
         return seconds
 
     def probe(self, keys: Sequence[str]) -> list[float]:
-        """Return the seconds of each of some probes by one warm reader."""
+        """Return the seconds of each probe, all by one warm reader."""
         seconds = []
         with Warehouse.open(self.directory) as warehouse, warehouse.reader() as reader:
             for probed_key in (*keys[:3], *keys):
@@ -152,7 +152,7 @@ def compared(periods: int) -> list[Layout]:
 
 
 def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str], None]) -> LayoutChoice:
-    """Run a warehouse for p updates, with a few probes after each, and return what the advisor makes of it."""
+    """Run a warehouse for p updates, with a few probes after each, and return the advisor's recommendation."""
     load = place.load
     rng = random.Random(load.seed)  # noqa: S311 - which keys to ask for
     say("a past for the advisor")
@@ -248,7 +248,7 @@ def _cost(project: Place, advice: LayoutChoice, seconds: Sequence[float], probes
 
 
 def _probed(project: Place, advice: LayoutChoice, seconds: Sequence[float]) -> list[tuple[tuple[float, ...], float]]:
-    """Return one line for a layout: what its median probe is expected to look at, with the files that it has now."""
+    """Return one line for a layout: the predicted work of a probe with its current files, and the median seconds."""
     return [(probe_work(footprint(project.layout, advice.load), advice.load).vector(), statistics.median(seconds))]
 
 

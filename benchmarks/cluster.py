@@ -1,4 +1,4 @@
-"""Executors: ``python -m benchmarks.cluster --rows 4000000 --executors 1,2`` measures what a second one brings.
+"""Executors: ``python -m benchmarks.cluster --rows 4000000 --executors 1,2`` measures what a second executor brings.
 
 For each number of executors a standalone cluster is started with workers of one core each (:mod:`benchmarks.standalone`), and a
 driver process of its own makes the same warehouse below their shared directory: the first build, then updates. Two cores carry
@@ -70,7 +70,7 @@ def main(
 
 
 def _measured(executors: int, memory: str, options: list[str]) -> dict[str, Any]:
-    """Start a cluster and a driver, and return what the driver says."""
+    """Start a cluster and a driver, and return the driver's result."""
     with tempfile.TemporaryDirectory(prefix="stream-wh-cluster-", ignore_cleanup_errors=True) as scratch:
         shared = Path(scratch) / "shared"
         shared.mkdir()

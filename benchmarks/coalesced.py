@@ -88,7 +88,7 @@ FROM a JOIN b ON a.g = b.g AND a.v = b.v AND a.valid_from < b.valid_to AND b.val
 
 @dataclass
 class Drawn:
-    """Points of groups; each has the value of the one before it in its group with the probability ``cp``."""
+    """Points of groups; each repeats the previous value of its group with the probability ``cp``."""
 
     groups: int
     cp: float
@@ -173,7 +173,7 @@ def measure(bench: Bench) -> list[Ratio]:
 
 
 def _updates(bench: Bench, drawn: Drawn, whole: _Watched, alone: _Watched) -> list[Ratio]:
-    """Both warehouses load the same points, first one of them, then the other."""
+    """Both warehouses load the same points, in turn."""
     count = min(bench.settings.updates, _UPDATES)
     bench.say(f"{count} updates of {bench.settings.batch:,} points in each")
     seconds: dict[str, list[float]] = {"whole": [], "alone": [], "step": []}

@@ -83,7 +83,7 @@ def arriving(shape: Shape, rows: int, *, part: tuple[int, ...], after: int, unti
 
 
 def living(shape: Shape, rows: int, *, part: tuple[int, ...], at: int, lifetime: int) -> pa.Table:
-    """Return rows that are live at an instant when such rows have arrived evenly for ever."""
+    """Return the rows that are live at an instant, as if rows had always arrived evenly."""
     rng = np.random.default_rng([shape.seed, *part])
     # of age x in [0, S) a share 1 - x/S still lives; its remaining life is uniform up to S - x
     age = (lifetime * (1 - np.sqrt(rng.random(rows)))).astype(np.int64)

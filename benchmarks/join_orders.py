@@ -80,7 +80,7 @@ class Window:
         return self.in_bucket[structure][value % BUCKETS[structure]]
 
     def matching(self, value: int, alive_after: int) -> int:
-        """How many rows with the value end after an instant; none that was dropped does."""
+        """How many rows with the value end after an instant; dropped rows end before it."""
         ends = self.ends_of[value]
         return len(ends) - bisect_right(ends, alive_after)
 

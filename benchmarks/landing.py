@@ -1,4 +1,4 @@
-"""A million landing files that are all known: what an update spends on them besides listing. ``python -m benchmarks.landing``.
+"""A million loaded landing files, ``python -m benchmarks.landing``: the time of an update for them besides listing.
 
 The ledger is a real one, written to a temporary directory; the listing is made up, so no file needs to be there. Measured is what
 an update does with them: it reads the newest ledger and the records above it, compares the listing, and looks whether another

@@ -106,7 +106,7 @@ class Minutes:
         return 0 if newest is None else newest.slot
 
     def land(self, slot: int) -> None:
-        """Let the rows of a minute arrive, if it has some; the same ones whenever it is asked."""
+        """Let the rows of a minute arrive, if it has some; every call makes the same rows."""
         if slot % self.apart != 1 % self.apart:
             return
         drawn, end = random.Random(slot), _ANCHOR + slot * MINUTE  # noqa: S311 - rows, not secrets
@@ -153,7 +153,7 @@ class Minutes:
         return dict(zip(("open_ms", "probe_ms", "view_ms"), (round(milliseconds, 2) for milliseconds in spent), strict=True))
 
     def weigh(self) -> dict[str, int]:
-        """Count what lies under the root and in the landing directories."""
+        """Count the files and bytes under the root and in the landing directories."""
         counts = dict.fromkeys(_COUNTED, 0)
         for path, size in _walk(self.root):
             counts["files"] += 1

@@ -154,7 +154,7 @@ def _absent(warehouse: Warehouse, table: _Table, keys: Sequence[str]) -> list[Ra
 
 
 def _at_once(bench: Bench, warehouse: Warehouse, keys: Sequence[str]) -> Ratio:
-    """Time all keys in one call, and one call for each of some of them."""
+    """Time one call for all keys, and one call for each of a few keys."""
     singles = keys[:: max(1, len(keys) // 100)]
 
     def each() -> None:

@@ -73,7 +73,7 @@ def shape_of(settings: Settings) -> data.Shape:
 
 @dataclass
 class Project:
-    """A project directory; ``slot`` is the one of its last update."""
+    """A project directory; ``slot`` is the slot of its last update."""
 
     directory: Path
     settings: Settings
@@ -123,7 +123,7 @@ class Project:
         return self.update(spark)[0]
 
     def land(self, slot: int) -> Path:
-        """Let the rows of a slot arrive and return where they lie."""
+        """Let the rows of a slot arrive and return their directory."""
         directory = self.landing / f"{slot:06d}"
         rows = data.arriving(
             shape_of(self.settings),

@@ -89,7 +89,7 @@ class Summed:
         (self.directory / "warehouse.toml").write_text(_TOML)
 
     def land(self, slot: int) -> None:
-        """Let the rows of an hour arrive; the same ones whenever it is asked."""
+        """Let the rows of an hour arrive; every call makes the same rows."""
         end = _ANCHOR + slot * HOUR
         path = self.directory / "landing" / f"{slot:05d}.parquet"
         query = f"""
@@ -131,7 +131,7 @@ def _key(number: str, slot: int) -> str:
 
 
 def _probes(project: Summed, keys: list[str], *, first: bool) -> float:
-    """Seconds of probes: each the first one of its reader, or warm ones of one reader."""
+    """Seconds of probes: each the first probe of its reader, or all of them warm probes of one reader."""
     times = []
     with Warehouse.open(project.directory) as warm:
         for key in keys if first else [*keys, *keys]:
@@ -220,7 +220,7 @@ class Answered:
     wide: int = 0
 
     def add(self, query: Query, truth: Truth, answer: Answer, taken: float) -> None:
-        """Count an answer, and the part of its time that it took."""
+        """Count an answer, and the share of the allowed time that it took."""
         (row,) = answer.all()
         within = answer.within
         self.taken.append(taken)
@@ -245,16 +245,16 @@ def _within(project: Summed, queries: int, milliseconds: int) -> Iterator[Ratio]
             answer.all()
             done.add(query, truth, answer, (time.perf_counter() - begin) * 1000 / milliseconds)
     last = quantiles(done.taken, n=100)[98] if len(done.taken) > 1 else done.taken[0]
-    every = f"{len(done.taken)} queries"
-    yield value(_NAME, f"99th percentile of {every} / the time they were given ({milliseconds} ms)", [last], target=1.1)
+    count_text = f"{len(done.taken)} queries"
+    yield value(_NAME, f"99th percentile of {count_text} / the time they were given ({milliseconds} ms)", [last], target=1.1)
     yield value(_NAME, f"the latest of them / its time: {done.latest[1]}", [done.latest[0]])
-    yield value(_NAME, f"{every} whose bounds are wrong ({done.exact} were exact)", [float(done.wrong)], target=0.0)
+    yield value(_NAME, f"{count_text} whose bounds are wrong ({done.exact} were exact)", [float(done.wrong)], target=0.0)
     text = f"of {done.sums} sums without a condition that were not exact, those wider than the unread rows x the column's range"
     yield value(_NAME, text, [float(done.wide)], target=0.0)
 
 
 def _holds(answer: tuple[Any, ...], truth: tuple[float | None, ...]) -> bool:
-    """Whether values lie within their bounds; of no rows there is none, which any bounds allow."""
+    """Whether values lie within their bounds; the value of no rows is None, and any bounds allow it."""
     for true, low, high in zip(truth, answer[1::3], answer[2::3], strict=True):
         if true is None:
             continue

@@ -14,7 +14,7 @@ __all__ = ["Ratio", "Sample", "ratio", "value"]
 
 @dataclass(frozen=True)
 class Sample:
-    """What was measured of one thing: its name, the unit, the values in order."""
+    """Measured values, in order: what was measured, the unit, the values."""
 
     what: str
     unit: str
@@ -31,7 +31,7 @@ class Ratio:
     """One line of the result.
 
     ``low`` and ``high`` are the quartiles of the ratios of each pair; the target is an upper bound, or a lower one when
-    ``at_least``; none: printed for comparison.
+    ``at_least``; None: printed for comparison.
     """
 
     measurement: str
@@ -46,7 +46,7 @@ class Ratio:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the target is reached; none without one."""
+        """Whether the target is reached; None without a target."""
         if self.target is None:
             return None
         return self.value >= self.target if self.at_least else self.value <= self.target
@@ -69,7 +69,7 @@ def ratio(
 def value(
     measurement: str, text: str, values: Sequence[float], *, target: float | None = None, at_least: bool = False
 ) -> Ratio:
-    """Return a ratio that was measured as such, several times."""
+    """Return a ratio that was itself measured several times."""
     low, high = _quartiles(values)
     return Ratio(measurement, text, statistics.median(values), low, high, target, at_least)
 

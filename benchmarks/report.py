@@ -27,7 +27,7 @@ def table(ratios: Sequence[Ratio]) -> str:
 
 
 def markdown(ratios: Sequence[Ratio], facts: dict[str, Any]) -> str:
-    """Return the table with what is needed to judge it."""
+    """Return the table, after the facts by which to judge it."""
     machine, settings, versions = facts["machine"], facts["settings"], facts["versions"]
     made_on = f"{machine['processor']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}"
     load = f"load average {facts['load_before']:.1f} before, {facts['load_after']:.1f} after"

@@ -101,7 +101,7 @@ def _plain_costs(plain: PlainWrites, landed: Path) -> tuple[Cost, Cost, Cost]:
 
 
 def _record_bytes(root: Path, epoch: Epoch) -> int:
-    """Return the bytes of what an update writes beside data files, a checkpoint included when it made one."""
+    """Return the bytes that an update writes beside data files, including a checkpoint if it made one."""
     records = list((root / "epochs").glob(f"{epoch.number:020d}.*"))
     for table in epoch.tables:
         records += (root / table.path / "_delta_log").glob(f"{table.version:020d}.*")

@@ -1,4 +1,4 @@
-"""Bytes: what updates write beside plain writes of the same rows, and what Bloom filters take of it."""
+"""Bytes: updates beside plain writes of the same rows, and the share of Bloom filters in them."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Small:
         (self.directory / "warehouse.toml").write_text(text)
 
     def land(self, slot: int) -> None:
-        """Let the rows of a minute arrive, a third in each stream; the same ones whenever it is asked."""
+        """Let the rows of a minute arrive, a third in each stream; every call makes the same rows."""
         end = self.anchor + slot * MINUTE
         for number, name in enumerate(_STREAMS):
             drawn, lines = random.Random(slot * len(_STREAMS) + number), []  # noqa: S311 - rows, not secrets
@@ -156,7 +156,7 @@ class Meter:
         GatewayClient.send_command = counted
 
     def now(self) -> dict[str, float]:
-        """Return what was counted until now."""
+        """Return the counts up to now."""
         from pyspark.sql import SparkSession  # noqa: PLC0415 - it is there when the first update has run
 
         calls, spark = self.calls, SparkSession.getActiveSession()
@@ -170,7 +170,7 @@ def _jobs(spark: SparkSession) -> int:
 
 
 def _jvm_seconds() -> float:
-    """Return the processor seconds of the processes that this one started and that run still."""
+    """Return the processor seconds of the running processes that this process started."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -183,13 +183,13 @@ def _jvm_seconds() -> float:
 
 
 def measured(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, float]]:
-    """Yield what each update after the warm-up cost; the warehouse is built by the first."""
+    """Yield the cost of each update after the warm-up; the first update builds the warehouse."""
     small.declare()
     yield from _costs(((small, slot) for slot in range(1, warm_up + updates + 1)), warm_up)
 
 
 def first(small: Small, updates: int, warm_up: int) -> Iterator[dict[str, float]]:
-    """Yield what the first update of each new warehouse cost, after the warm-up."""
+    """Yield the cost of the first update of each new warehouse, after the warm-up."""
     new = [replace(small, directory=small.directory / str(number)) for number in range(warm_up + updates)]
     for project in new:
         project.declare()

@@ -66,7 +66,7 @@ def _java() -> Path:
 
 
 def _scala() -> str:
-    """Return the version of Scala that Spark's jars are of, which its scripts tell a worker too."""
+    """Return the Scala version of Spark's jars, which its scripts pass to a worker too."""
     return next((spark_home() / "jars").glob("spark-core_*.jar")).name.split("_")[1].split("-")[0]
 
 

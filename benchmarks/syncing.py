@@ -35,7 +35,7 @@ class _Update:
 
 
 def measure(bench: Bench) -> list[Ratio]:
-    """Return the ratios of updates that sync and updates of an equal warehouse whose every sync is left out, in turn."""
+    """Return the ratios of updates with syncs to updates of an equal warehouse without any sync, in turn."""
     return [line for batch in (_FEW, bench.settings.batch) for line in _measured(bench, batch)]
 
 

@@ -23,7 +23,7 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
 
 
 def in_turn(works: Sequence[Callable[[], float]], repeat: int) -> list[tuple[float, ...]]:
-    """Return what each piece of work says it took, done in turn; the first turn is not counted.
+    """Return the seconds that each piece of work reports, done in turn; the first turn is not counted.
 
     Every second turn goes backwards, so that nothing always comes after the same other.
     """

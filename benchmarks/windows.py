@@ -96,7 +96,7 @@ def _section(group: str, values: str, windows: str) -> str:
 
 @dataclass
 class Traffic:
-    """A project whose stream gets so many rows an hour, and its aggregates."""
+    """A project with aggregates, and a stream that gets a number of rows an hour."""
 
     directory: Path
     rows: int
@@ -119,7 +119,7 @@ class Traffic:
         return self.directory / "landing"
 
     def land(self, hour: int, rows: int | None = None) -> list[Path]:
-        """Let the rows of an hour arrive, the same ones whenever it is asked; return their files."""
+        """Let the rows of an hour arrive and return their files; every call makes the same rows."""
         paths = []
         count = self.rows if rows is None else rows
         for number, begin in enumerate(range(0, count, _PIECE)):
@@ -170,7 +170,7 @@ def timed(ask: Callable[[], object], times: int = 3) -> float:
 
 
 def shared(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
-    """Updates with twenty aggregates of three windows and without any, in turn: one pass over what arrived for all of them."""
+    """Updates with twenty aggregates of three windows and without any, in turn: one pass over the arrived rows serves all."""
     every = twenty()
     pair = Traffic(work / "none", rows, {}).declare(), Traffic(work / "twenty", rows, every).declare()
     seconds: list[tuple[float, float]] = []
@@ -258,7 +258,7 @@ def latest(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
 
 
 def _asked_latest(warehouse: Warehouse, query: str, hour: int) -> tuple[list[Any], float, tuple[int, int] | None]:
-    """Return the newest answer, the seconds that it took, and how many files it is of and were read for it."""
+    """Return the newest answer, its seconds, and the number of its files and of the files that were read for it."""
     begun = time.perf_counter()
     answer = warehouse.sql(query, now=instant(hour), isolation="latest")
     rows = answer.all()

@@ -87,7 +87,7 @@ def generated(count: int, *, seed: int, scale: float = 1.0, longest: int = 36) -
 
 
 def land_first(load: Generated, landing: Path) -> None:
-    """Let the rows land that are live at the first slot when such rows have arrived for ever."""
+    """Land the rows that are live at the first slot, as if rows had always arrived at this rate."""
     until = instant(load.first_slot)
     for slot in range(load.first_slot - load.periods + 1, load.first_slot + 1):
         rows = _rows(load, slot)

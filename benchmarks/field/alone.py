@@ -14,7 +14,7 @@ __all__ = ["BusyError", "alone"]
 
 
 class BusyError(Exception):
-    """Another run is at work there; the text says what to do."""
+    """Another run is at work in the directory; the text says what to do."""
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Contender(ABC):
         """Store one update's rows."""
 
     def expire(self, now: int) -> None:
-        """Let go of what expired by ``now``; nothing where loading does it too, or reads do."""
+        """Remove the rows that expired by ``now``; do nothing where loading removes them, or reads filter them."""
         del now
 
     def tidy(self, now: int) -> None:
@@ -76,14 +76,14 @@ class Contender(ABC):
 
     @abstractmethod
     def stored(self) -> int:
-        """Return how many rows its newest state's files hold, dead ones and ones marked deleted included."""
+        """Return how many rows the files of its newest state hold, including dead rows and rows marked deleted."""
 
     @abstractmethod
     def close(self) -> None:
         """Let everything go."""
 
     def counted(self) -> dict[str, float]:
-        """Return what it counted itself at its last update; nothing where it does not."""
+        """Return its own counts of its last update; empty if it does not count."""
         return {}
 
     def footprint(self) -> tuple[int, int]:

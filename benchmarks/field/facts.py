@@ -14,7 +14,7 @@ __all__ = ["facts"]
 
 
 def facts() -> dict[str, object]:
-    """Return what is needed to judge a run's numbers."""
+    """Return the facts by which to judge a run's numbers: time, commit, machine, load, versions."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     run = {"started": started, "commit": commit(), "machine": machine(), "load": load()}
     return {**run, "versions": {**versions(), **_further()}}

@@ -69,7 +69,7 @@ def _values(results: Results, contender: str, quantity: Quantity, job: Job, slot
 
 
 def spread(results: Results, contender: str, quantity: Quantity, job: Job) -> Spread | None:
-    """Return a contender's median of a quantity; none without an update."""
+    """Return a contender's median of a quantity; None without an update."""
     slots = sorted(results.of(contender).done)
     if not slots:
         return None
@@ -79,7 +79,7 @@ def spread(results: Results, contender: str, quantity: Quantity, job: Job) -> Sp
 
 
 def beside(results: Results, contender: str, ours: str, quantity: Quantity, job: Job) -> Ratio | None:
-    """Return a contender's ratio to this warehouse over the updates that both made; none where there is none."""
+    """Return a contender's ratio to this warehouse over the updates that both made; None where there is none."""
     slots = sorted(set(results.of(contender).done) & set(results.of(ours).done))
     if not slots:
         return None

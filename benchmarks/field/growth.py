@@ -77,7 +77,7 @@ def main(*, rows: int, updates: int, periods: int, patience: float, results: Pat
 
 
 def growth_page(job: Job, results: Results) -> str:
-    """Return what each tenth of the run took, as Markdown."""
+    """Return the medians of each tenth of the run, as Markdown."""
     standing = results.of(OURS)
     lines = [standing.done[slot] for slot in sorted(standing.done)]
     paragraphs = ["# Growth", f"{len(lines):,} updates. {made_on(job, results)}"]

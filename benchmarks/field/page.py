@@ -67,7 +67,7 @@ def page(job: Job, results: Results, roster: Sequence[Entry], plots: Sequence[st
 
 
 def made_on(job: Job, results: Results) -> str:
-    """Return what the job was, and the machine and versions it was done on."""
+    """Return a description of the job, the machine and the versions."""
     facts = results.facts
     machine: dict[str, Any] = facts["machine"]
     names = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -108,7 +108,7 @@ def _ratios(job: Job, results: Results, ran: Sequence[Entry]) -> str:
 
 
 def _reached(job: Job, results: Results, ran: Sequence[Entry]) -> str:
-    """Return what was to be reached, and whether it was."""
+    """Return the table of the targets: each with its verdict and the measured ratio."""
     rows = [["to reach", "", "measured"], *([target.text, *target.verdict(results, job)] for target in TARGETS)]
     names = [entry.name for entry in ran]
     for ours, how in ((OURS, "from files"), (HOT, "in memory")):

@@ -33,7 +33,7 @@ class Target:
     of: str = OURS
 
     def verdict(self, results: Results, job: Job) -> tuple[Literal["holds", "does not hold", "not measured"], str]:
-        """Return the verdict, and the smallest ratio with whose it is."""
+        """Return the verdict, and the smallest ratio with the name of its contender."""
         if job.rows < self.rows:
             return "not measured", f"from {self.rows:,} live rows on"
         ratios = {}

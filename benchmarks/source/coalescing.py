@@ -109,7 +109,7 @@ class Eager:
         deque(self.rows, maxlen=0)
 
     def bytes(self, row: int) -> int:
-        """Return what the rows take."""
+        """Return the bytes of the rows."""
         return sum(row + _STAMP * len(stamps) for *_, stamps in self.rows)  # type: ignore[arg-type]
 
 
@@ -164,7 +164,7 @@ class Measured:
 
 
 def arrivals(cp: float, oop: float, members: int, seed: int = 0) -> list[tuple[int, int]]:
-    """Return drawn members (stamp, value) in the order they arrive; late ones are up to 50 arrivals behind."""
+    """Return drawn members (stamp, value) in the order they arrive; late members are up to 50 arrivals behind."""
     random = Random(seed)  # noqa: S311 - a benchmark draws its data
     value, placed = 0, []
     for stamp in range(members):
@@ -208,7 +208,7 @@ def measure(cp: float, oop: float, members: int, window: int) -> Measured:
 
 
 def _steps(drawn: Sequence[tuple[int, int]], window: int) -> list[tuple[bool, int, int]]:
-    """What comes into a window of rows, with whether the oldest member leaves before."""
+    """The members that enter a window of rows, each with whether the oldest member leaves before."""
     window_stamps: list[int] = []
     steps = []
     for stamp, value in drawn:
@@ -229,7 +229,7 @@ def _play(extent: Eager | Lazy, steps: Sequence[tuple[bool, int, int]]) -> None:
 
 
 def _top(members: int, window: int) -> tuple[float, float]:
-    """The most that updates and a scan take of members in order, all coalesced or none: what costs are normalised by."""
+    """The most that updates and a scan take of members in order, all coalesced or none; costs are divided by it."""
     ends = [measure(cp, 0.0, members, window) for cp in (0.0, 1.0)]
     return max(end.update_eager for end in ends), max(end.scan_lazy for end in ends)
 

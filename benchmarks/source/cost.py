@@ -188,12 +188,12 @@ def wave_price(prices: Prices, live: float, n: int) -> float:
 
 
 def total_price(prices: Prices, live: float, side: int, queries: float) -> float:
-    """The price of an update interval with its probes and scans, less what is the same for all sides, section 5.4."""
+    """The price of an update interval with its probes and scans, without the part that all sides share, section 5.4."""
     return rebuild_price(prices, live, side) + queries * prices.query * side**2
 
 
 def best_side(prices: Prices, live: float, queries: float = 0.0, sides: Iterable[int] = range(1, 9)) -> int:
-    """The side of the square grid with the lowest total price; the smaller one of two equals, section 5.4."""
+    """The side of the square grid with the lowest total price; of two equal prices the smaller side, section 5.4."""
     return min(sides, key=lambda side: (total_price(prices, live, side, queries), side))
 
 

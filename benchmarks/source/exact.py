@@ -94,7 +94,7 @@ GRIDS = (
 
 
 def predicted(grid: Grid, periods: int) -> Counted:
-    """Return what section 5 says of an update, in whole rows: λ = 2p rows a slot."""
+    """Return the counts of section 5 for an update, in whole rows: λ = 2p rows a slot."""
     flow = uniform_flow(2 * periods, periods)
     cost = grid_update(grid.rows, grid.columns, flow.live)
     return Counted(
@@ -115,7 +115,7 @@ def _whole(number: Fraction) -> int:
 def count(
     place: Path, spark: SparkSession, grids: Sequence[Grid] = GRIDS, *, periods: int = 12, updates: int = 3
 ) -> dict[str, list[Counted]]:
-    """Return what the warehouse counted of each update after the first build, by label.
+    """Return the warehouse's counts of each update after the first build, by label.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def _draw(rows: int, seed: int) -> np.ndarray:
 
 
 def claims(grid: Mapping[tuple[int, int], Quality]) -> list[tuple[str, str, bool, str]]:
-    """Return each claim of section 6.3: its letter, its words, whether it holds here, and what was measured.
+    """Return each claim of section 6.3: its letter, its words, whether it holds here, and the measured figures.
 
     Parameters
     ----------
@@ -221,8 +221,8 @@ def main(rows: int, trials: int, results: Path) -> None:
 def _page(grid: Grid, rows: int, trials: int) -> str:
     head = ["", "claim of the source", "verdict", "measured"]
     judged = [
-        [letter, text, "holds", found] if holds else [letter, text, f"does not hold here{_WHY.get(text, '')}", found]
-        for letter, text, holds, found in claims(grid)
+        [letter, text, "holds", evidence] if holds else [letter, text, f"does not hold here{_WHY.get(text, '')}", evidence]
+        for letter, text, holds, evidence in claims(grid)
     ]
     table = [["b, k", "(a) delta", "(b) above", "(c) reported", "(d) found", "(e) pairs", "(f) error"]]
     for (b, k), mean in grid.items():

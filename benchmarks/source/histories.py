@@ -48,7 +48,7 @@ def judged(history: str, slots: int, needed: int, newest: int) -> Verdict:
     slots
         n, the sub-windows of the window.
     needed
-        n_k, those that the query needs: the youngest ones.
+        n_k, the number of slots that the query needs: the youngest.
     newest
         The last movement before the history.
 

@@ -28,7 +28,7 @@ _PERTURBED = 0.2
 
 @dataclass(frozen=True)
 class Run:
-    """What a policy did: of each stream, the last time at which each tuple took part in the join, and what memory held."""
+    """A policy's run: for each stream, the last time at which each tuple took part in the join; the tuples in memory."""
 
     last: tuple[tuple[int, ...], tuple[int, ...]]
     memory: tuple[tuple[tuple[int, int], ...], ...]
@@ -40,9 +40,9 @@ class Run:
 
 
 def play(streams_: Streams, window: int, cells: int, policy: Policy, *, variable: bool = False, seed: int = 0) -> Run:
-    """Play two streams through a memory of so many cells (section 1.3, fast processor).
+    """Play two streams through a memory of ``cells`` tuples (section 1.3, fast processor).
 
-    Of tuples with equal priority the later one stays, then that of the first stream, as PROB and LIFE order them.
+    Of tuples with equal priority the later stays, then the tuple of the first stream, as PROB and LIFE order them.
     """
     random = Random(seed)  # noqa: S311 - a benchmark draws its data
     length = len(streams_[0])
@@ -73,7 +73,7 @@ def play(streams_: Streams, window: int, cells: int, policy: Policy, *, variable
 
 
 def exact(streams_: Streams, window: int) -> list[tuple[int, int]]:
-    """Return all pairs (place in the first stream, place in the second one)."""
+    """Return all pairs: a position in the first stream, and a position in the second stream."""
     positions: dict[int, list[int]] = defaultdict(list)
     for position, value in enumerate(streams_[1]):
         positions[value].append(position)
@@ -86,7 +86,7 @@ def exact(streams_: Streams, window: int) -> list[tuple[int, int]]:
 
 
 def kept(pairs: Sequence[tuple[int, int]], run: Run) -> list[tuple[int, int]]:
-    """Return the pairs that were joined: the older tuple was in memory when the younger one came."""
+    """Return the pairs that were joined: the older tuple was in memory when the younger arrived."""
     return [
         (first, second)
         for first, second in pairs

@@ -93,12 +93,12 @@ def _small_graph(streams_: Streams, window: int, cells: int, of: Sequence[int], 
 
 
 def optimum_of_full_graph(streams_: Streams, window: int, cells: int, *, variable: bool = False, since: int = 0) -> int:
-    """Return what :func:`optimum` does, over the source's graph: for short streams, as a check."""
+    """Return the same as :func:`optimum`, by the source's graph: a check for short streams."""
     return -full_graph(streams_, window, cells, variable=variable, since=since).least_cost()
 
 
 def full_graph(streams_: Streams, window: int, cells: int, *, variable: bool = False, since: int = 0) -> Flow:
-    """Return the source's graph (section 4.1): a unit of flow is a cell, which goes from its tuple to one that arrives."""
+    """Return the source's graph (section 4.1): a unit of flow is a cell, which goes from its tuple to an arriving tuple."""
     last = len(streams_[0]) - 1
     room = min(cells // 2, window - 1, last + 1)
     flow = Flow("source", "sink", 2 * room + 1)
@@ -127,7 +127,7 @@ def full_graph(streams_: Streams, window: int, cells: int, *, variable: bool = F
 
 
 def best(components: Sequence[tuple[int, int]], nodes: int) -> tuple[int, tuple[int, ...]]:
-    """Return the most results of a static join that keeps so many tuples, and how many of each value (section 3).
+    """Return the most results of a static join that keeps ``nodes`` tuples, and how many of each value (section 3).
 
     A value's tuples, ``(in one relation, in the other)``, join each with each; kept are as many of one as of the other.
 
@@ -145,11 +145,11 @@ def best(components: Sequence[tuple[int, int]], nodes: int) -> tuple[int, tuple[
                 if reached is None or edges > reached[0]:
                     following[before + added] = edges, (*entry[1], added)
         table = following
-    return max((found for found in table if found is not None), key=lambda found: found[0])
+    return max((filled for filled in table if filled is not None), key=lambda filled: filled[0])
 
 
 def best_of_each(components: Sequence[tuple[int, int]], left: int, right: int) -> int:
-    """Return the most results of a static join that keeps so many tuples of each relation.
+    """Return the most results of a static join that keeps ``left`` and ``right`` tuples of the two relations.
 
     >>> best_of_each([(4, 1), (3, 3), (2, 2)], 5, 3)
     9
@@ -167,12 +167,12 @@ def best_of_each(components: Sequence[tuple[int, int]], left: int, right: int) -
 
 
 def greedy(components: Sequence[tuple[int, int]], nodes: int) -> int:
-    """Return the results that are left after the tuple with the fewest of them was dropped again and again: not the most.
+    """Return the results that remain after dropping the tuple with the fewest results again and again: not the most.
 
     >>> greedy([(3, 3), (5, 2)], 7), best([(3, 3), (5, 2)], 7)[0]
     (9, 10)
     """
-    remaining = [list(each) for each in components]
+    remaining = [list(sizes) for sizes in components]
     while sum(map(sum, remaining)) > nodes:
         sides = [(tuples[1 - side], number, side) for number, tuples in enumerate(remaining) for side in (0, 1) if tuples[side]]
         _, number, side = min(sides)

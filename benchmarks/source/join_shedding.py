@@ -94,7 +94,7 @@ def settings(window: int) -> tuple[Setting, ...]:
 
 
 def shares(lengths: int, chosen: Sequence[Setting], seeds: int, *, with_optimum: bool = True) -> Shares:
-    """Return the mean shares over drawn streams of so many windows, counted after a warm-up of two.
+    """Return the mean shares over drawn streams of ``lengths`` windows, counted after a warm-up of two.
 
     For the weather there is no optimum, as in the source.
     """

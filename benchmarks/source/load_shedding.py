@@ -71,7 +71,7 @@ Sweep = dict[tuple[str, float, float, int], float]
 
 
 def stream(cp: float, seed: int, members: int = MEMBERS) -> tuple[list[tuple[int, int]], int]:
-    """Return drawn members (value, stamp), and the stamp that closes the last one (section 9)."""
+    """Return drawn members (value, stamp), and the stamp that closes the last member (section 9)."""
     random = Random(f"{cp} {seed}")  # noqa: S311 - a benchmark draws its data
     value, stamp, drawn = random.randrange(VALUES), 0, []
     for number in range(members):
@@ -83,7 +83,7 @@ def stream(cp: float, seed: int, members: int = MEMBERS) -> tuple[list[tuple[int
 
 
 def kept(drawn: Sequence[tuple[int, int]], end: int, name: str, capacity: int, seed: int) -> tuple[Run, ...]:
-    """Return the runs of one window, filled from empty, with what an algorithm keeps."""
+    """Return the runs of one window, filled from empty, with the members that an algorithm keeps."""
     random = Random(seed)  # noqa: S311 - ties are drawn
     if name == "RAND":
         runs = _runs(drawn, end)
@@ -104,7 +104,7 @@ def _runs(drawn: Sequence[tuple[int, int]], end: int) -> list[Run]:
 
 
 def sweep(streams: int, cps: Sequence[float] = CPS, thetas: Sequence[int] = THETAS) -> Sweep:
-    """Return the mean accuracy over so many streams of each algorithm, probability, share and threshold."""
+    """Return the mean accuracy over ``streams`` streams, by algorithm, probability, share and threshold."""
     means: dict[tuple[str, float, float, int], list[float]] = {}
     for cp in cps:
         for seed in range(streams):

@@ -179,7 +179,7 @@ class _Play:
 
 
 def measure(setting: Setting, kind: Kind, seeds: Iterable[int]) -> Measured:
-    """Return what a scheduler does, as means over draws of the queries and of the times."""
+    """Return the figures of a scheduler, as means over draws of the queries and of the times."""
     outcomes = [_Play(setting, kind, random.Random(seed)).run() for seed in seeds]  # noqa: S311 - a simulation
     return Measured(**{name: fmean(getattr(outcome, name) for outcome in outcomes) for name in Measured.__dataclass_fields__})
 

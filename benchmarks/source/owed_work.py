@@ -26,13 +26,13 @@ Pair = tuple[int, int]
 
 
 def position(row: Row) -> int:
-    """Return the place of a row in the order of all arrivals: of one time the first stream's comes first."""
+    """Return the position of a row in the order of all arrivals: at one time, the first stream's row comes first."""
     return 2 * row[1] + row[0]
 
 
 @dataclass
 class Archive:
-    """Rows with their residence: ``until`` which position each took part; ``unseen`` are those whose older partners are owed.
+    """Rows with their residence: ``until`` which position each took part; ``unseen`` are the rows whose older partners are owed.
 
     The invariant: each pair is delivered, or one of its rows owes it, never both and never two.
     """
@@ -68,7 +68,7 @@ class Archive:
         return first, second
 
     def delivered(self) -> list[Pair]:
-        """Return the pairs that were made in time: the younger row was seen, the older one still there."""
+        """Return the pairs that were made in time: the younger row was seen while the older row was kept."""
         return [pair for pair in self.pairs() if self._owner(pair) is None]
 
     def _owner(self, pair: Pair) -> Row | None:
@@ -78,7 +78,7 @@ class Archive:
         return older if self.until[older] < position(younger) else None
 
     def owed(self) -> dict[Row, list[Pair]]:
-        """Return what each row owes."""
+        """Return the pairs that each row owes."""
         pairs_of_rows: dict[Row, list[Pair]] = {}
         for pair in self.pairs():
             owner = self._owner(pair)
@@ -123,7 +123,7 @@ def metric_by_formula(
 
 
 class Measures(NamedTuple):
-    """How like its exact answer a delivered one is, as bags (section 2)."""
+    """How similar a delivered answer is to its exact answer, as bags (section 2)."""
 
     missing: int
     matching: int
@@ -144,7 +144,7 @@ class Measures(NamedTuple):
 
 
 class KeyRun(NamedTuple):
-    """Rows of one key that came with one batch of a stream: to a policy by priorities they are the same (section 9.1)."""
+    """Rows of one key that came with one batch of a stream: a policy by priorities does not tell them apart (section 9.1)."""
 
     stream: str
     key: str
@@ -154,7 +154,7 @@ class KeyRun(NamedTuple):
 
 
 def kept_runs(runs: Sequence[KeyRun], capacity: int) -> dict[KeyRun, int]:
-    """Return the runs that a memory keeps, and how many rows of each: the last one is cut, and its later rows stay."""
+    """Return the runs that a memory keeps, and how many rows of each: the last run is cut, and its later rows stay."""
     rows_of_runs = {}
     for run in sorted(runs, key=lambda run: (-run.priority, -run.batch)):
         if rows := min(run.rows, capacity):
@@ -167,7 +167,7 @@ def kept_runs(runs: Sequence[KeyRun], capacity: int) -> dict[KeyRun, int]:
 
 
 def independent(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops: Sequence[int]) -> tuple[list[int], int]:
-    """Return what dropping the rows with the fewest results costs: for each relation alone, and for all together (section 3).
+    """Return the results lost by dropping the rows with the fewest: for each relation alone, and together (section 3).
 
     ``results`` are the numbers of the joined rows, one of each relation.
     """
@@ -182,7 +182,7 @@ def independent(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops:
 
 
 def most_kept(results: Sequence[tuple[int, ...]], sizes: Sequence[int], drops: Sequence[int]) -> int:
-    """Return the most results that are left after so many rows of each relation were dropped, by trying all choices."""
+    """Return the most results that remain after dropping ``drops`` rows of each relation, by trying all choices."""
     choices = [combinations(range(size), size - dropped) for size, dropped in zip(sizes, drops, strict=True)]
     return max(
         sum(all(row in rows for row, rows in zip(result, choice, strict=True)) for result in results)

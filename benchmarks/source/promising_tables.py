@@ -104,7 +104,7 @@ def _declare(directory: Path, pairs: int, prefer: str) -> None:
 
 
 def _by_key(drawn: list[tuple[Counter[int], Counter[int]]], now: int) -> dict[int, tuple[int, int]]:
-    """The results of each key that a batch brings, and their work."""
+    """The number of results of each key of a batch, and their work."""
     sums: dict[int, tuple[int, int]] = {}
     for unit in (unit for unit in units_of(drawn, now) if unit.pairs):
         pairs, cost = sums.get(unit.key, (0, 0))
@@ -126,7 +126,7 @@ def _land(directory: Path, drawn: list[tuple[Counter[int], Counter[int]]], now: 
 
 
 def _made(directory: Path, now: int) -> dict[int, int]:
-    """The number of results of each key that the newest epoch made. At least one row of such a result is of its batch."""
+    """The number of results of each key that the newest epoch made; at least one row of each result is of its batch."""
     with Warehouse.open(directory) as warehouse:
         newest = f"a // 10000 = {now} OR b // 10000 = {now}"
         return dict(warehouse.sql(f"SELECT k, count(*) FROM pairs WHERE {newest} GROUP BY k").all())

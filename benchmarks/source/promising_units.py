@@ -86,7 +86,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an order under a budget.
+    """The outcome of an order under a budget.
 
     Attributes
     ----------
@@ -95,9 +95,9 @@ class Outcome:
     error
         The sum of squared differences between the shares of keys in the exact results and in these.
     precision, recall
-        The share of results whose keys are rare, and of the rare ones that were delivered.
+        The share of results whose keys are rare, and the share of the rare results that were delivered.
     age
-        The mean age of what was joined, in batches.
+        The mean age of the joined rows, in batches.
 
     """
 
@@ -126,13 +126,13 @@ def proportional(budget: int, weights: Sequence[float]) -> list[int]:
     """
     exact = [budget * weight / sum(weights) for weight in weights]
     shares = [math.floor(share) for share in exact]
-    for position in sorted(range(len(exact)), key=lambda place: shares[place] - exact[place])[: budget - sum(shares)]:
+    for position in sorted(range(len(exact)), key=lambda index: shares[index] - exact[index])[: budget - sum(shares)]:
         shares[position] += 1
     return shares
 
 
 def order(units: Sequence[Unit], name: str, random: Random, alpha: float = 1.0) -> list[Unit]:
-    """Return units as they are taken: of equal promise the newer one first, then the smaller key. Older ones fade by alpha."""
+    """Return units in an order; of equal promise the newer first, then the smaller key. Promise fades with age by alpha."""
     if name == "none":
         return random.sample(list(units), len(units))
     if name == "asc":
@@ -222,7 +222,7 @@ def looks(seed: int, window: int, most: int) -> float:
 
 
 def sampled(seed: int, share: float) -> Outcome:
-    """Return what the join gives with a part of the second stream that DuckDB samples (TABLESAMPLE)."""
+    """Return the outcome of the join with a sample of the second stream by DuckDB (TABLESAMPLE)."""
     batches = drawn_batches(seed)
     with duckdb.connect() as engine:
         for name, numbers in _tables(batches).items():
@@ -232,7 +232,7 @@ def sampled(seed: int, share: float) -> Outcome:
 
 
 def sampled_by_spark(spark: SparkSession, seed: int, share: float) -> Outcome:
-    """Return what :func:`sampled` does of a part that Spark samples."""
+    """Return the same as :func:`sampled`, with a sample by Spark."""
     batches = drawn_batches(seed)
     for name, numbers in _tables(batches).items():
         spark.createDataFrame(numbers).createOrReplaceTempView(name)
@@ -257,7 +257,7 @@ def _of_sample(batches: _Batches, part: str, ask: Callable[[str], Sequence[tuple
 
 
 def played(seed: int, name: str, budget: float, alpha: float = 1.0, cut: Cut = "batches") -> Outcome:
-    """Return what an order delivers under a budget, a share of the work of each batch; the last unit is done in part."""
+    """Return the outcome of an order under a budget, a share of the work of each batch; the last unit is done in part."""
     if name == "sample":
         return sampled(seed, budget)
     batches, random = drawn_batches(seed), Random(f"{seed} order")  # noqa: S311 - as above

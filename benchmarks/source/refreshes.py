@@ -104,7 +104,7 @@ class Outcome:
 
 
 def measure(load: Load, size: int, technique: str, seeds: Sequence[int], updates: int) -> Outcome:
-    """Return what a technique does with drawn queries."""
+    """Return the outcome of a technique with drawn queries."""
     return _mean([_play(_tasks(technique, _draw(size, seed)), load, TECHNIQUES[technique], updates) for seed in seeds])
 
 
@@ -171,7 +171,7 @@ def _outcome(ran: Mapping[SubGroup, Sequence[int]], tasks: int, updates: int) ->
 Table = dict[tuple[str, int, str], Outcome]
 """Outcomes by load, size of a group and technique."""
 
-_LOW, _HIGH = (each.name for each in LOADS)
+_LOW, _HIGH = (level.name for level in LOADS)
 _MOST = SIZES[-1]
 _NOT_SHARED = ("No-S", "CS")
 _LATE = {"CS + late": "H-LS", "CS + late-pending": "H-LP"}

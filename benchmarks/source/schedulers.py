@@ -107,7 +107,7 @@ class Partitions:
         self.handed += self.rows[number]
 
     def move(self, inserted: dict[int, list[str]]) -> bool:
-        """Drop the partition that expires now, then insert; return whether the query goes on, which had not read that one."""
+        """Drop the partition that expires now, then insert; return whether the query goes on: it had not read that partition."""
         expired = min(self.rows)
         del self.rows[expired]
         self.rows[max(self.rows) + 1] = []

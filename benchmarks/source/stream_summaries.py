@@ -36,7 +36,7 @@ class Hash:
 
 @dataclass(frozen=True)
 class CountSketch:
-    """A Count-Sketch (3.2): rows of counters, each with a hash for the place and one for the sign."""
+    """A Count-Sketch (3.2): rows of counters, each with a hash for the bucket and a hash for the sign."""
 
     buckets: int
     hashes: tuple[tuple[Hash, Hash], ...]
@@ -60,7 +60,7 @@ class CountSketch:
             row[bucket_hash(value) % self.buckets] += count * _signed(sign, value)
 
     def estimate(self, value: int) -> float:
-        """Return about how often a value came; it may be wrong on both sides."""
+        """Return an estimate of the number of times that a value came; it may be too high or too low."""
         estimates = [
             row[bucket_hash(value) % self.buckets] * _signed(sign, value)
             for row, (bucket_hash, sign) in zip(self.counters, self.hashes, strict=True)
@@ -100,7 +100,7 @@ def drift(zone: Sequence[str], chunk: Sequence[str]) -> float:
 
 
 def zones(chunks: Sequence[Sequence[str]], theta: float, longest: int) -> list[list[int]]:
-    """Return which chunks are in which zone: one begins where the confidence is below theta, or the open one is full."""
+    """Return the chunks of each zone: a zone begins where the confidence is below theta, or the open zone is full."""
     zone_lists: list[list[int]] = []
     for number, chunk in enumerate(chunks):
         opened = [value for member in zone_lists[-1] for value in chunks[member]] if zone_lists else []
@@ -123,7 +123,7 @@ class Granularities:
         self.levels = [[] for _ in range(self.depth)]
 
     def add(self, tick: int) -> None:
-        """Add a tick in a zone of its own; what is pushed out of a level goes to the next, or leaves."""
+        """Add a tick in a zone of its own; the zone that no longer fits a level goes to the next, or leaves."""
         self._push(0, [tick])
 
     def _push(self, level: int, ticks: list[int]) -> None:
@@ -155,7 +155,7 @@ def found_by_pyramid(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def outputs_per_row(gap: float, insert: float, hit: float) -> float:
-    """Return how many results come of each row: what is left of the time between two, by the time for a result (6)."""
+    """Return the number of results for each row: the time left between two rows, divided by the time for a result (6)."""
     return (gap - insert) / hit
 
 
@@ -169,7 +169,7 @@ def break_even(guided: tuple[float, float], plain: tuple[float, float]) -> float
 
 
 def hits_within(order: Sequence[tuple[int, int]], rows: int) -> int:
-    """Return the hits in the zones (rows, hits) that are read in this order, as far as so many rows suffice."""
+    """Return the hits in the zones (rows, hits) that are read in this order, up to a number of rows."""
     total_hits = 0
     for size, hits in order:
         rows -= size

@@ -37,13 +37,13 @@ def delivered(cut: Cut, budget: float, seeds: int, *, guided: bool) -> float:
 
 
 def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided: bool) -> float:
-    every = made = 0
+    all_pairs = made = 0
     for now in range(BATCHES):
         units = _by_key(drawn, now) if cut == "key" else _by_batch(drawn, now)
         rows = max(2, int(budget * sum(worth.rows for worth in units.values())))
-        every += sum(worth.pairs for worth in units.values())
+        all_pairs += sum(worth.pairs for worth in units.values())
         made += sum(allocate(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
-    return made / every
+    return made / all_pairs
 
 
 def delivered_by_looks(cut: Cut, budget: float, seeds: int) -> float:
@@ -75,16 +75,16 @@ def joined(cut: Cut, budget: float, seeds: int) -> float:
 
 
 def _joined(drawn: _Batches, cut: Cut, budget: float) -> float:
-    rows = every = 0
+    rows = all_rows = 0
     for now in range(BATCHES):
         whole = _by_key(drawn, now)
         units = whole if cut == "key" else _by_batch(drawn, now)
-        every += sum(worth.rows for worth in whole.values())
+        all_rows += sum(worth.rows for worth in whole.values())
         most = max(1, int(budget * sum(worth.pairs for worth in units.values())))
         for unit, pairs in allocate(units, ViewBudget(pairs=most), most).items():
             worth = units[unit]
             rows += worth.right + math.ceil((worth.rows - worth.right) * pairs / worth.pairs)
-    return rows / every
+    return rows / all_rows
 
 
 def _by_key(drawn: _Batches, now: int) -> dict[Unit, Worth]:

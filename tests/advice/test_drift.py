@@ -86,7 +86,7 @@ def test_the_same_rate_in_rows_that_permute_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("factor", [1, 6])
 def test_cells_more_uneven_than_the_oracle_are_told(tmp_path: Path, factor: int) -> None:
-    """The oracle's own sizes for the lifetimes that the rows have are fine; one sub-index six times as full is not."""
+    """Sizes as the oracle predicts for the rows' lifetimes give no sign; one sub-index six times as full gives one."""
     told(tmp_path / "before", lambda _: counted(), layout=DEALT)
     with Reader.open(tmp_path / "before") as reader:
         shares = sample_rows(reader, reader.pin.state("names")).shares
@@ -101,7 +101,7 @@ def test_cells_more_uneven_than_the_oracle_are_told(tmp_path: Path, factor: int)
 
 @pytest.mark.parametrize("period", [2, 3, 7, 24])
 def test_the_period_of_a_rate_is_found(period: int) -> None:
-    """The shortest one, in noise."""
+    """The shortest period is found, in noise."""
     rows = [(500 if slot % period == 0 else 100) + (slot * 7919) % 23 for slot in range(max(16, 4 * period))]
     assert rate_period(rows) == period
 

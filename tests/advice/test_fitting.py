@@ -22,7 +22,7 @@ def works(count: int, seed: int = 0) -> list[tuple[float, ...]]:
 
 
 def seconds(lines: list[tuple[float, ...]], noise: float = 0.0, seed: int = 1) -> list[float]:
-    """Return what they take at the true prices."""
+    """Return the seconds that the works take at the true prices."""
     rng = random.Random(seed)  # noqa: S311 - measurements
     exact = [sum(price * units for price, units in zip(PRICES, line, strict=True)) for line in lines]
     return [duration * (1 + rng.gauss(0, noise)) for duration in exact]
@@ -47,7 +47,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 
 
 def test_a_few_slow_updates_do_not_count() -> None:
-    """Three of forty took ten times as long: the prices are those of the others."""
+    """Three of forty took ten times as long: the prices are the prices of the other updates."""
     lines = works(40)
     durations = seconds(lines, 0.02)
     for number in (3, 17, 30):

@@ -44,7 +44,7 @@ def test_lifetimes_are_those_of_the_live_rows_weighed_by_how_long_they_show(tmp_
 
 
 def test_a_first_probe_opens_files_in_vain() -> None:
-    """Later ones pass over what their filters leave out; three rows lie in less than three of ten files on average."""
+    """Later probes skip what their filters leave out; three rows lie in less than three of ten files on average."""
     later = _probe_work(Read(0, "t", "probe", 0.01, keys=1, files=10, opened=3, rows=3))
     assert later == ProbeWork(passed_file=7, key_file=3, row=3)
     first = _probe_work(Read(0, "t", "probe", 0.01, keys=1, first=True, files=12, opened=10, rows=3))

@@ -34,7 +34,7 @@ def test_its_commands_give_its_figures(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def shown(value: float, digits: int) -> str:
-    """Return a number with so many significant digits.
+    """Return a number with ``digits`` significant digits.
 
     >>> shown(2337.8, 3), shown(5.04, 2), shown(22.66, 3)
     ('2,340', '5', '22.7')

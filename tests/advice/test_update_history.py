@@ -1,4 +1,4 @@
-"""What epochs tell of a table's updates."""
+"""A table's updates, read from epochs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_only_updates_of_today_s_layout_count(epochs: list[Epoch]) -> None:
 
 
 def test_steps_of_other_tables_are_not_counted(epochs: list[Epoch]) -> None:
-    """Of all seconds of an epoch those of the table's own main step count."""
+    """Of all seconds of an epoch, only the seconds of the table's own main step count."""
     other_steps = (StepSeconds("deferred/names: move-deferred", 9.0), StepSeconds("tables/x: move-window", 9.0))
     steps = (*other_steps, StepSeconds(STEP, 0.25))
     (update,) = update_history([epochs[3], replace(epochs[4], seconds=steps)], "names", 2).updates
@@ -75,7 +75,7 @@ def test_rates_are_for_each_slot(epochs: list[Epoch]) -> None:
 
 
 def test_epochs_that_are_gone_or_damaged_are_passed_over(tmp_path: Path) -> None:
-    """Advice is what the others tell."""
+    """The history consists of the other epochs."""
     told(tmp_path, lambda _: counted())
     epoch_path(tmp_path, 3).unlink()
     epoch_path(tmp_path, 5).write_bytes(b"{")

@@ -38,7 +38,7 @@ def test_lifetimes_follow_from_rate_and_rows() -> None:
 
 
 def test_every_key_is_used() -> None:
-    """Each one changes the workload."""
+    """Each key changes the workload."""
     load = supposed(
         "lifetimes=exponential:30m,rate=5,max_lifetime=6h,interval=10m,"
         "probes=7,scans=2,row_bytes=2KB,rows_per_key=3,retain=1h"

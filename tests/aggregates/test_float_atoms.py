@@ -1,4 +1,4 @@
-"""Conditions on floating point columns: what Spark compares is what covers and differences presume."""
+"""Conditions on floating point columns: covers and differences presume the comparisons that Spark makes."""
 
 from __future__ import annotations
 

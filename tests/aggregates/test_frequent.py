@@ -29,7 +29,7 @@ def lists(bags: list[str] | list[list[str]], k: int, *, tight: bool = False) -> 
 
 
 def reported(summaries: list[Summary]) -> dict[str, int]:
-    """Return what Algorithm 6 reports: items above the sum of the deltas."""
+    """Return the items that Algorithm 6 reports: items above the sum of the deltas."""
     window = bounds(summaries)
     return {item: least for item, (least, _) in window.items.items() if least > window.delta}
 
@@ -103,7 +103,7 @@ def test_above(bags: list[list[str]], k: int, share: Fraction) -> None:
 
 @given(BAGS, K, st.integers(1, 5))
 def test_top(bags: list[list[str]], k: int, n: int) -> None:
-    """A certain item is among the most frequent whatever the order of ties; a complete answer leaves out none of them."""
+    """A certain item is among the most frequent whatever the order of ties; a complete answer has all of them."""
     answer = top(bounds(lists(bags, k)), n)
     true = Counter(item for bag in bags for item in bag)
     for item in answer.items:

@@ -38,7 +38,7 @@ TOUCHED = {
 
 
 class Kept:
-    """The values of intervals, kept as a synopsis keeps its rows: each update adds values, late ones too."""
+    """The values of intervals, kept as a synopsis keeps its rows: each update adds values, late values too."""
 
     def __init__(self, levels: int, slots: int) -> None:
         self.levels, self.slots, self.through = levels, slots, -10

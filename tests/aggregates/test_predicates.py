@@ -151,7 +151,7 @@ def test_constants_that_are_one_double_are_not_disjoint() -> None:
 
 @given(PREDICATES, st.lists(PREDICATES, max_size=6), st.sampled_from(["duplicate-insensitive", "additive"]))
 def test_covers_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], algebra: Algebra) -> None:
-    """Sums by the cover, and sets of rows for what repeats, are those of the query itself."""
+    """Sums by the cover equal the query's sums; where rows may repeat, the sets of rows are equal."""
     stored = {
         str(number): predicate
         for number, predicate in enumerate([*others, *(frozenset([atom]) for atom in sorted(wanted, key=str)[:2])])
@@ -174,7 +174,7 @@ UNIONS = st.lists(APART, min_size=1, max_size=3).map(lambda atoms: frozenset[Ato
 
 @given(UNIONS, st.lists(UNIONS, max_size=6), st.lists(APART, min_size=1, max_size=2))
 def test_differences_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], extra: list[Predicate]) -> None:
-    """Each row is in as many of the first synopses as it is in the others, and once more if it is one of the query's."""
+    """Each row is in as many added as subtracted synopses, and in one more added synopsis if the query has it."""
     synopses = [*others, wanted.union(*extra), *extra]
     difference_found = difference(wanted, {str(number): atoms for number, atoms in enumerate(synopses) if atoms != wanted})
     assume(difference_found is not None)

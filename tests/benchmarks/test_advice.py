@@ -23,7 +23,7 @@ TINY = Generated(number=0, periods=2, batch=600, kind="uniform", row_bytes=80, k
 
 
 def test_workloads_are_drawn_from_the_seed() -> None:
-    """The same ones for the same seed, of every kind, with few and with many probes."""
+    """Equal seeds give equal workloads, of every kind, with few and with many probes."""
     loads = generated(10, seed=5)
     assert loads == generated(10, seed=5) != generated(10, seed=6)
     assert {load.kind for load in loads} == set(KINDS)

@@ -1,4 +1,4 @@
-"""The benchmarks run from one end to the other; what they find is not looked at."""
+"""The benchmarks run from one end to the other; their figures are not checked."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_growth_is_measured_in_turn(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_durability_is_measured_in_turn(tmp_path: Path) -> None:
-    """With few rows and with many; the updates that sync do so many times, and how often is told."""
+    """With few rows and with many; the updates with syncs sync many times, and the number of syncs is recorded."""
     options = [*SIZE, "--only", "durability", "--results", str(tmp_path)]
     result = CliRunner().invoke(main, options, catch_exceptions=False)
     assert ["of 100 rows" in result.output, "of 200 rows" in result.output] == [True, True]
@@ -59,7 +59,7 @@ def test_durability_is_measured_in_turn(tmp_path: Path) -> None:
 
 
 def table_of(output: str) -> str:
-    """Return the Markdown table of what was printed, progress left out."""
+    """Return the Markdown table in the printed text, without the progress."""
     return "".join(line + "\n" for line in output.splitlines() if line.startswith("|"))
 
 
@@ -81,7 +81,7 @@ def micros(rows: pa.Table, column: str) -> list[int]:
 
 
 def test_living_rows_are_live() -> None:
-    """Rows of a first build have arrived and not expired, and none is older than the longest lifetime."""
+    """Rows of a first build have arrived and not expired; no row is older than the longest lifetime."""
     rows = data.living(data.Shape(130, 2000, 1), 1000, part=(0,), at=0, lifetime=1000)
     ages, rests = [-at for at in micros(rows, "at")], micros(rows, "until")
     assert all(0 <= age < 1000 for age in ages)

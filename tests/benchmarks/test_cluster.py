@@ -1,4 +1,4 @@
-"""The benchmark of executors: what it reads from Spark's event log, and the table that it prints."""
+"""The benchmark of executors: the facts that it reads from Spark's event log, and the table that it prints."""
 
 from __future__ import annotations
 

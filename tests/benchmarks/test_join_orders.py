@@ -84,7 +84,7 @@ class Listing:
 @pytest.mark.parametrize("structure", BUCKETS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_counts_are_those_of_the_listings(structure: str, order: str) -> None:
-    """Counting by value gives, row for row, what loops over stored rows look at, for each algorithm."""
+    """Counting by value gives, row for row, the number of rows that loops over stored rows look at, for each algorithm."""
     rows = generate(SHORT, 60, seed=3)
     fresh = {name: Listing(order, BUCKETS[structure]) for name in ALGORITHMS}
     expected = {

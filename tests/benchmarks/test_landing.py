@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_all_files_of_the_listing_are_known(tmp_path: Path) -> None:
-    """Only the files that updates are said to have brought since are not in it; and more than one shard is compared."""
+    """The listing lacks only the files that the measured updates added to the ledger; more than one shard is compared."""
     names = [path for path, _, _ in listing(5000)]
     assert names == sorted(names, key=order)
     spent = measure(tmp_path, 5000, 3)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_curves_are_medians_of_tenths() -> None:
-    """Lines without counts are passed over; a tenth without any shows none."""
+    """Lines without counts are skipped; a tenth without counts has an empty cell."""
     lines = [{"seconds": number, **({"files": 7} if number % 2 else {})} for number in range(1, 21)]
     rows = {line.split()[1]: line.split()[3::2] for line in curves([{**line, **COLD} for line in lines]).splitlines()[2:]}
     assert rows["seconds"] == ["1.5", "3.5", "11.5", "19.5", "5.57"]
@@ -25,7 +25,7 @@ COLD = {"open_ms": 1, "probe_ms": 1, "view_ms": 1}
 
 
 def test_a_minute_has_the_same_rows_in_every_run(tmp_path: Path) -> None:
-    """The declaration is one that an update takes; what a stopped run landed is landed again as it was."""
+    """An update accepts the declaration; after a stopped run the same rows are landed again."""
     landed = []
     for name in ("one", "other"):
         minutes = Minutes(tmp_path / name, rows=5, lifetime=2)
@@ -42,7 +42,7 @@ def test_a_minute_has_the_same_rows_in_every_run(tmp_path: Path) -> None:
 
 
 def test_files_may_be_apart(tmp_path: Path) -> None:
-    """The first minute has one, then each fourth; without the option every minute has one."""
+    """The first minute has a file, then each fourth; without the option every minute has a file."""
     for apart, slots in ((4, [1, 5, 9]), (1, list(range(1, 10)))):
         minutes = Minutes(tmp_path / str(apart), rows=1, lifetime=2, apart=apart)
         minutes.directory.mkdir()

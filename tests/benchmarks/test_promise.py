@@ -1,4 +1,4 @@
-"""What the benchmark of key summaries holds to be true is what the landed rows say."""
+"""The expected answers of the benchmark of key summaries agree with the landed rows."""
 
 from __future__ import annotations
 

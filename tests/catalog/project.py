@@ -58,7 +58,7 @@ def loaded(directory: Path, changes: dict[str, Any] | None = None) -> Catalog:
 
 
 def problems(directory: Path, changes: dict[str, Any]) -> list[Problem]:
-    """Return the problems of the changed project, none if it loads."""
+    """Return the problems of the changed project; an empty list if it loads."""
     try:
         loaded(directory, changes)
     except ConfigurationError as error:

@@ -52,7 +52,7 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
 
 
 def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
-    """Names of functions and columns in any case; averages and what is between two values are doubles."""
+    """Names of functions and columns in any case; averages and interpolated values are doubles."""
     select = {"n": "COUNT(*)", "total": "sum(Amount)", "mean": "avg(v)", "kinds": "count(distinct k)", "p": "percentile(v, 0.9)", "m": "median(d)"}  # noqa: E501 - one value each
     values = declared(tmp_path, select=select).definition.values
     assert values == (
@@ -158,7 +158,7 @@ def test_no_group_and_no_value_has_the_name_of_a_column_that_answers_have(tmp_pa
 
 @pytest.mark.parametrize("name", ITEM_COLUMNS)
 def test_no_group_of_frequent_items_has_the_name_of_what_is_told_of_an_item(tmp_path: Path, name: str) -> None:
-    """Only there: values may have such names."""
+    """Only there: values may have these names."""
     stream = {"columns": {"k": "string", "b": "timestamp", name: "int"}}
     with pytest.raises(ConfigurationError, match=f'group_by: found the column "{name}"; .*{", ".join(ITEM_COLUMNS)}'):
         declared(tmp_path, **ITEMS, group_by=[name], stream=stream)
@@ -166,7 +166,7 @@ def test_no_group_of_frequent_items_has_the_name_of_what_is_told_of_an_item(tmp_
 
 
 def test_numbers_of_all_rows_may_outlive_the_rows(tmp_path: Path) -> None:
-    """They show nobody's values; an extreme does, which another aggregate may have in the synopsis of a long window."""
+    """They show no row's values; an extreme does, and another aggregate may have it in the synopsis of a long window."""
     numbers = {"n": "count(*)", "total": "sum(v)", "mean": "avg(v)", "spread": "stddev(v)"}
     changes = {"stream": {"erase_within": "20d"}, "keep": "90d", "group_by": None}
     assert declared(tmp_path, **changes, select=numbers).definition.keep == 90 * DAY
@@ -190,7 +190,7 @@ def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:
 
 
 def test_groups_may_be_expressions_with_a_name(tmp_path: Path) -> None:
-    """Their types are told by the expression; a CAST tells those of other numbers. They are keys as columns are."""
+    """The expression gives their types; a CAST gives the types of other numbers. They are keys as columns are."""
     groups = ["k", "v + 1 AS next", "CAST(d AS decimal(9, 2)) AS price", "v > 3 AS many", "to_date(b) AS day", "upper(k) as up"]
     definition = declared(tmp_path, group_by=groups).definition
     assert definition.group_by == (
@@ -275,7 +275,7 @@ def test_windows_of_a_join_may_have_a_length_for_each_input(tmp_path: Path) -> N
     ],
 )
 def test_views_that_cannot_be_read_are_refused(changes: dict[str, object], key: str, told: str, tmp_path: Path) -> None:
-    """With the key, and what would do."""
+    """The message names the key and an allowed value."""
     with pytest.raises(ConfigurationError, match=told) as caught:
         over_views(tmp_path, {"a": changes})
     assert [problem.key for problem in caught.value.problems] == [f"aggregates.a.{key}"]

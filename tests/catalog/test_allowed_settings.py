@@ -102,7 +102,7 @@ def test_one_option_in_two_spellings() -> None:
 
 @pytest.mark.parametrize("value", ["", "a,,b", "a,b,a"])
 def test_names_of_files_without_a_header(value: str) -> None:
-    """Each field has one, and no other has it; in UTF-16 files need a header."""
+    """Each field has one, and no other has it; in UTF-16, files need a header."""
     assert value_fault("names", "at, host") is None
     fault = value_fault("names", value)
     assert fault is not None

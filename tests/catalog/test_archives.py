@@ -1,4 +1,4 @@
-"""``on_expiry``: what is declared by it, what stands against it, and when an archive does not fit its stream any more."""
+"""``on_expiry``: the archive that it declares, its faults, and when an archive does not fit its stream any more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARCHIVED = {ON_EXPIRY: "archive"}
 
 
 def with_archive(catalog: Catalog) -> Epoch:
-    """Return what an epoch keeps of the streams and of the archive of the first one."""
+    """Return an epoch's record of the streams and of the archive of the first stream."""
     epoch, stream = recorded(catalog), catalog.streams[0]
     columns = tuple(ColumnRecord(column.name, column.type) for column in stream.columns)
     declared = table_declaration(
@@ -54,7 +54,7 @@ def test_rows_that_expire_are_dropped_unless_an_archive_is_declared(tmp_path: Pa
     ids=["erase_within", "never", "column", "stream", "view", "word"],
 )
 def test_what_cannot_stand_with_an_archive_is_a_fault(tmp_path: Path, changes: dict[str, Any], told: tuple[str, ...]) -> None:
-    """With what is allowed, at the key."""
+    """The fault names the key and the allowed values."""
     (fault,) = problems(tmp_path, {**ARCHIVED, **changes})
     assert fault.key == ON_EXPIRY
     assert all(text in str(fault) for text in told), str(fault)

@@ -102,6 +102,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path, changes: dict[str, object], k
 
 
 def test_no_aggregate_counts_its_rows(tmp_path: Path) -> None:
-    """They change with each update, so none of them arrives once."""
+    """Their rows change with each update, so no row arrives once."""
     with pytest.raises(ConfigurationError, match=r'aggregates\.a\.from: found "c", a coalesced table; allowed: a stream'):
         declared(tmp_path, counted="c")

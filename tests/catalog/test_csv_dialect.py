@@ -32,7 +32,7 @@ LINES = ["Gerät;Wert;am", *(f"g{i % 3};1.23{i},5;2024-05-01 00:0{i}:00" for i i
     ],
 )
 def test_encodings_and_decimal_commas(tmp_path: Path, written: bytes | str, encoding: str | None) -> None:
-    """The options by which the file is read are proposed; what is a guess is marked."""
+    """The options by which the file is read are proposed; guesses are marked."""
     source = tmp_path / "werte.csv"
     source.write_bytes(written if isinstance(written, bytes) else written.encode("utf-16-le" if encoding else "utf-8"))
     catalog = proposed(source)
@@ -77,7 +77,7 @@ def test_commas_that_are_not_surely_decimal(tmp_path: Path, values: tuple[str, s
 
 
 def test_a_title_before_the_header_is_told(tmp_path: Path) -> None:
-    """What updates would take for the header is refused at once, with what to do."""
+    """A line that updates would take for the header is refused at once, with a remedy."""
     source = tmp_path / "x.csv"
     source.write_text("Report of May\n\nname;at\n" + "".join(f"n{i};2024-05-01 00:0{i}:00\n" for i in range(9)))
     with pytest.raises(UsageError, match=r'"Report of May"; remove .* or begin those lines with #'):
@@ -131,7 +131,7 @@ def test_lines_that_end_in_several_ways(tmp_path: Path) -> None:
 
 
 def test_records_that_do_not_fit_are_counted(tmp_path: Path) -> None:
-    """A word far behind the beginning does not make a column of numbers one of text, but it is no number."""
+    """A word far behind the beginning does not turn a column of numbers into text; its row does not fit."""
     source = tmp_path / "readings.csv"
     rows = [f"s{number % 7},2026-01-01 00:00:{number % 60:02},{number / 8}" for number in range(30_000)]
     source.write_text("\n".join(["k,at,v", *rows, *["s1,2026-01-01 01:00:00,nil"] * 4, "s2,2026-01-01 02:00:00,"]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """What an epoch keeps of a table, as far as drift is concerned."""
+    """The part of an epoch's record of a table that drift compares."""
 
     name: str
     declaration: Declaration
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch keeps of the warehouse, as far as drift is concerned."""
+    """The part of an epoch's record of the warehouse that drift compares."""
 
     anchor: int
     update_interval: int
@@ -57,7 +57,7 @@ def recorded(catalog: Catalog) -> Epoch:
 
 
 def drift(directory: Path, changes: dict[str, Any], before: dict[str, Any] | None = None) -> Drift:
-    """Return what changing the good file's keys means for its tables."""
+    """Return the drift of the tables after a change of the good file's keys."""
     epoch = recorded(loaded(directory, before))
     return compare(loaded(directory, {**(before or {}), **changes}), epoch)
 
@@ -88,14 +88,14 @@ def test_nothing_changed(tmp_path: Path) -> None:
     ],
 )
 def test_what_tables_depend_on(tmp_path: Path, changes: dict[str, Any], key: str, found: str, allowed: str) -> None:
-    """A difference that the tables cannot follow is a problem that names both values and what to do."""
+    """A difference that the tables cannot follow is a problem that names both values and the remedy."""
     (problem,) = drift(tmp_path, changes).problems
     assert (problem.file, problem.key, problem.found) == ("warehouse.toml", key, found)
     assert problem.allowed.startswith(allowed + ": the tables on disk were built with it; restore it")
 
 
 def test_all_differences_at_once(tmp_path: Path) -> None:
-    """Differences of every table are told together."""
+    """Differences of every table are reported together."""
     changes = {"warehouse.update_interval": "2h", f"{STREAM}.search_key": "ttl", f"{LAYOUT}.grid": [2, 2]}
     assert len(drift(tmp_path, changes).problems) == 3
 
@@ -121,7 +121,7 @@ def test_all_differences_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_changes_freely(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """What only says how files are read, or repeats what is recorded, changes without a word."""
+    """A change of keys for reading files, or to the recorded value, gives no notice."""
     assert drift(tmp_path, changes) == Drift()
 
 
@@ -174,7 +174,7 @@ def test_the_error_prints_the_command_to_run(tmp_path: Path, changes: dict[str, 
 
 
 def test_a_table_no_longer_declared(tmp_path: Path) -> None:
-    """A table whose declaration is gone is kept, and the warning says what forgets it."""
+    """A table whose declaration is gone is kept, and the warning names the command that forgets it."""
     catalog = loaded(tmp_path)
     changes = compare(replace(catalog, streams=()), recorded(catalog))
     assert changes == Drift(
@@ -232,7 +232,7 @@ def test_sealing_what_cannot_be_sealed(tmp_path: Path) -> None:
 
 
 def test_a_declaration_there_and_back(tmp_path: Path) -> None:
-    """A recorded declaration gives back its stream under the same root, and moves with a copied one."""
+    """A recorded declaration gives back its stream under the same root, and moves with a copied root."""
     catalog = loaded(tmp_path, {f"{STREAM}.options": {"delimiter": ";"}})
     stream = catalog.streams[0]
     declaration = declaration_of(stream, catalog.root)
@@ -299,5 +299,5 @@ def test_answers_of_another_meaning_are_another_table(tmp_path: Path, changes: d
     ],
 )  # fmt: skip
 def test_answers_of_the_same_meaning_stay(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """In another order, after a column got another name, and with what changes freely."""
+    """In another order, after a column got another name, and with keys that change freely."""
     assert of_answers(tmp_path, **changes) == []

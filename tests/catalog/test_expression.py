@@ -115,7 +115,7 @@ def test_row_wise_expressions(text: str) -> None:
     ],
 )
 def test_faults(text: str, found: str, allowed: str, nearest: str | None) -> None:
-    """Whatever is not row-wise, deterministic and of declared columns is told with its reason."""
+    """An expression that is not row-wise, deterministic and of declared columns is reported with the reason."""
     (fault,) = [fault for fault in faults(text) if fault.found.startswith(found)]
     assert allowed in fault.allowed
     assert fault.suggestion == nearest
@@ -129,7 +129,7 @@ def test_ts_is_what_arrival_gives() -> None:
 
 
 def test_several_faults_of_one_expression() -> None:
-    """All faults of an expression are told."""
+    """All faults of an expression are reported."""
     assert len(faults("coalesce(landed, now(), max(ts), expld(parts))")) == 4
 
 

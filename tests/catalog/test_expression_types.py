@@ -1,4 +1,4 @@
-"""Types of expressions without Spark: what is surely wrong is an error, and nothing that Spark takes is refused."""
+"""Types of expressions without Spark: a sure fault is an error, and nothing that Spark accepts is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def told(text: str, gives: str = "timestamp", what: str = "declared columns") ->
     ],
 )
 def test_what_is_surely_wrong(text: str, words: list[str]) -> None:
-    """Each is one fault, in the words of the expression, with what to write instead."""
+    """Each is one fault, in the words of the expression, with a replacement."""
     faults = told(text)
     assert len(faults) == 1, faults
     assert all(word in faults[0] for word in words), faults
@@ -66,7 +66,7 @@ def test_what_spark_may_take(text: str) -> None:
 
 
 def test_columns_of_their_own_type() -> None:
-    """An ``expr`` gives the family of the declared type; which number exactly is Spark's to tell."""
+    """An ``expr`` gives the family of the declared type; only Spark knows the exact number type."""
     source = "source columns"
     assert told("d / 2", "int", source) == []
     assert told("array_min(TTLs)", "double", source) == []

@@ -93,7 +93,7 @@ def test_one_object_that_holds_the_rows(tmp_path: Path) -> None:
 
 
 def test_fields_of_objects_are_columns(tmp_path: Path) -> None:
-    """Key, arrival and duration may lie in objects within objects; one with a dot in a name stays out."""
+    """Key, arrival and duration may lie in objects within objects; a field with a dot in its name stays out."""
     source = tmp_path / "dump.jsonl"
     rows = [
         {"device": {"id": f"d{i % 5}"}, "meta": {"sent_at": f"2024-07-01T00:{i:02}:00Z", "a": {"ttl_ms": 60_000}},
@@ -144,7 +144,7 @@ def test_times_in_pieces(tmp_path: Path, header: str, row: str, arrival: str, ex
 
 
 def test_a_folder_of_files(tmp_path: Path) -> None:
-    """The newest of those that end as most do is looked at, and all are loaded from where they are."""
+    """``init`` reads the newest file with the most frequent ending, and all files are loaded from where they are."""
     landing = tmp_path / "my logs"
     (landing / "2024" / "07").mkdir(parents=True)
     for number, path in enumerate(["a.csv", "2024/07/b.csv", "2024/c.csv"]):

@@ -93,7 +93,7 @@ def test_no_column_has_more_values_than_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outlier", [1, 10**6])
 def test_the_interval_shows_nearly_all_rows(tmp_path: Path, outlier: int) -> None:
-    """At least 95 % of the rows are live at one update, whether one of them lives a thousand times longer or not."""
+    """At least 95 % of the rows are live at one update, whether or not one row lives a thousand times longer."""
     source = tmp_path / "sessions.parquet"
     life = f"CASE WHEN i = 7 THEN {outlier * 3600} ELSE 5 + (i * 7919) % 3000 END"
     duckdb.connect().sql(
@@ -121,7 +121,7 @@ def test_odd_headers_get_a_name_and_keep_their_own(tmp_path: Path, header: str, 
 
 
 def test_a_new_name_is_none_that_another_column_has(tmp_path: Path) -> None:
-    """Names made of two headers, or of one where another is called so already, are told apart."""
+    """Names made of two headers, or of a header whose name is taken, get different names."""
     source = tmp_path / "alike.csv"
     source.write_text("a b,a.b,a_b,at\n" + "".join(f"v{i},w,x,2024-05-01T00:00:0{i}Z\n" for i in range(5)))
     columns = proposed(source).streams[0].columns
@@ -139,7 +139,7 @@ def test_a_name_of_a_file_is_never_toml(tmp_path: Path) -> None:
 
 
 def test_numbers_of_orders_are_no_times(tmp_path: Path) -> None:
-    """Numbers in the range of seconds since 1970 are times only if no other number is named like one."""
+    """Numbers in the range of seconds since 1970 are times only if no other number has a time's name."""
     source = tmp_path / "orders.csv"
     lines = [f"{2_000_000_001 + i},{1_700_000_000 + 60 * i},n{i % 9}" for i in range(200)]
     source.write_text("\n".join(["order_id,createdAt,name", *lines]))
@@ -176,7 +176,7 @@ def test_a_rotated_log_is_copied_under_a_name_that_updates_take(tmp_path: Path) 
     ],
 )
 def test_times_that_another_reader_takes_for_granted(tmp_path: Path, values: list[str], declared: str) -> None:
-    """DuckDB reads some of them without being told how; Spark, which loads the file, is told."""
+    """DuckDB reads some of them without a format; Spark, which loads the file, gets the format."""
     source = tmp_path / "temps.csv"
     source.write_text("date,temp\n" + "".join(f"{values[i % 2]},{i}\n" for i in range(50)))
     (column,) = [candidate for candidate in proposed(source).streams[0].columns if candidate.name == "date"]
@@ -193,7 +193,7 @@ def test_times_as_they_should_be_need_no_pattern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["", ".zst"])
 def test_an_array_of_objects(tmp_path: Path, ending: str) -> None:
-    """Each object is a row, as those of JSON lines are; one that is larger than a task should read is told what to do."""
+    """Each object is a row, as in JSON lines; the message for an array too large for a task names the remedy."""
     source = tmp_path / f"cars.json{ending}"
     text = '[\n  {"a": 1, "at": "2024-05-01T00:00:00Z"},\n  {"a": 2, "at": "2024-05-01T00:01:00Z"}\n]\n'
     source.write_bytes(COMPRESS[ending](text.encode()))

@@ -101,7 +101,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_unknown_example(tmp_path: Path) -> None:
-    """A misspelt example is told with the nearest one."""
+    """The message for a misspelt example names the nearest example."""
     with pytest.raises(UnknownNameError, match='Did you mean "flights"'):
         write_project(tmp_path, "flihgts")
 
@@ -123,7 +123,7 @@ def proposed(source: Path, choices: InitOptions | None = None) -> Catalog:
 
 
 def test_from_csv_with_two_times(tmp_path: Path) -> None:
-    """Of two times the one that follows in every row is the expiration time; its distance gives the lifetime."""
+    """Of two times, the later in every row is the expiration time; the distance gives the lifetime."""
     source = tmp_path / "Leases 2013.csv"
     rows = [f"h{i % 7};2013-01-0{1 + i % 3}T05:00:00Z;2013-01-0{1 + i % 3}T06:{i:02}:00Z;{i}" for i in range(50)]
     source.write_text("\n".join(["host;leased_at;expires_at;n", *rows]))
@@ -177,7 +177,7 @@ def test_from_json_with_a_duration(tmp_path: Path, column: str, expression: str,
 
 
 def test_from_parquet(tmp_path: Path) -> None:
-    """Types are those of the Parquet file; what cannot be declared is left to be ignored, with the reason."""
+    """Types are the types of the Parquet file; a column that cannot be declared is ignored, with the reason."""
     source = tmp_path / "events.parquet"
     duckdb.connect().execute(
         f"COPY (SELECT 'k' || i AS id, TIMESTAMPTZ '2024-05-01 00:00:00+00' + to_hours(i) AS created, "
@@ -270,7 +270,7 @@ def test_a_word_of_sql_becomes_no_name(tmp_path: Path) -> None:
 
 
 def test_missing_source(tmp_path: Path) -> None:
-    """A file that is not there is told."""
+    """A missing file is reported."""
     with pytest.raises(UsageError, match="is not a file"):
         write_project(tmp_path, source=tmp_path / "x.csv")
 

@@ -1,4 +1,4 @@
-"""Patterns of lines: what Python and Java read alike is taken, all else refused; which logs ``init --from`` has one for."""
+"""Patterns of lines: only patterns that Python and Java read alike are accepted; the logs for which ``init`` has one."""
 
 from __future__ import annotations
 

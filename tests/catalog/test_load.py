@@ -133,7 +133,7 @@ def test_missing_file(tmp_path: Path) -> None:
     ],
 )
 def test_syntax_errors_name_the_line(tmp_path: Path, content: bytes, key: str, found: str) -> None:
-    """What is not TOML is told with its line."""
+    """A syntax error of TOML is reported with its line."""
     (tmp_path / "warehouse.toml").write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
         load_catalog(tmp_path)
@@ -314,7 +314,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
 def test_each_fault(
     tmp_path: Path, *, changes: dict[str, Any], key: str, found: str, allowed: str, nearest: str | None
 ) -> None:
-    """A fault is told with its key, what was found, what is allowed, and the nearest valid spelling."""
+    """A fault is reported with its key, the found value, the allowed values, and the nearest valid spelling."""
     matching = [problem for problem in problems(tmp_path, changes) if problem.key == key and problem.found == found]
     assert len(matching) == 1, problems(tmp_path, changes)
     assert allowed in matching[0].allowed
@@ -323,7 +323,7 @@ def test_each_fault(
 
 
 def test_one_fault_makes_one_problem(tmp_path: Path) -> None:
-    """A fault is not told twice, once by each rule that stumbles over it."""
+    """A fault is reported once, even if several rules find it."""
     several = {
         # a name whose stream is empty lacks everything that is required; no anchor: the section is no table
         "streams.Flights 1",
@@ -408,7 +408,7 @@ def test_coarse_grids_warn(tmp_path: Path) -> None:
 
 
 def test_small_windows_do_not_warn(tmp_path: Path) -> None:
-    """The default grid of a small window is nobody's choice."""
+    """The default grid of a small window gives no warning."""
     assert loaded(tmp_path, {f"{STREAM}.max_lifetime": "2h"}).warnings == ()
 
 

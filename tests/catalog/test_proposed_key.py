@@ -45,7 +45,7 @@ def columns(*given: tuple[str, str, int]) -> list[SniffedColumn]:
     ],
 )
 def test_names_of_identities_before_values_that_come_again(given: list[tuple[str, str, int]], key: str, *, unsure: bool) -> None:
-    """No time or measurement while there is anything else; where neither names nor repetition tell, that is said."""
+    """No time or measurement while there is anything else; where neither names nor repetition decide, the proposal says so."""
     proposal = proposed_key(columns(*given), ("at",), 100)
     assert (proposal.columns, proposal.unsure is not None) == ((key,), unsure)
 
@@ -55,7 +55,7 @@ LINES += [f"h{i},2024-05-01 00:{i:02}:00,{600 + i},2024-05-01 02:{i:02}:00,n{i %
 
 
 def proposed_by_options(tmp_path: Path, **options: object) -> Catalog:
-    """Return what is proposed for a file when a user says so."""
+    """Return the proposal for a file with a user's choices."""
     source = tmp_path / "x.csv"
     source.write_text("\n".join(LINES) + "\n")
     write_project(tmp_path / "project", source=source, choices=InitOptions(**options))  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def proposed_by_options(tmp_path: Path, **options: object) -> Catalog:
 
 
 def test_what_is_said_is_declared(tmp_path: Path) -> None:
-    """Names of the file or of the table, whatever the case; the rest is guessed from what is left."""
+    """Names of the file or of the table, in any case; the rest is guessed from the other columns."""
     catalog = proposed_by_options(
         tmp_path, key=("HOST NAME", "note"), arrival="seen", expires="expires_in", interval=MINUTE,
         columns=("host_name", "seen", "expires_in", "note"),

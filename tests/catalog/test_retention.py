@@ -1,4 +1,4 @@
-"""``erase_within``, ``after_load`` and ``move_to``: what follows from them, what cannot stand together, with the numbers."""
+"""``erase_within``, ``after_load`` and ``move_to``: their consequences, and conflicts with the numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fault(directory: Path, changes: dict[str, Any]) -> str:
 
 
 def test_retain_follows_from_the_tightest_bound_where_it_is_left_out(tmp_path: Path) -> None:
-    """Half of it, at most 7 days; what is declared stands."""
+    """Half of the bound, at most 7 days; a declared value is kept."""
     assert loaded(tmp_path).retain == 7 * DAY
     assert loaded(tmp_path, {WITHIN: "30d"}).retain == 7 * DAY
     assert loaded(tmp_path, {WITHIN: "2d"}).retain == DAY
@@ -60,7 +60,7 @@ def test_the_expiry_block_of_a_new_table_follows_from_the_bound(tmp_path: Path) 
     ids=["retain", "interval", "block", "vacuum", "text"],
 )
 def test_impossible_bounds_are_refused_with_the_numbers(tmp_path: Path, changes: dict[str, Any], told: tuple[str, ...]) -> None:
-    """One fault, that says what is allowed."""
+    """One fault, which names the allowed values."""
     fault = _fault(tmp_path, changes)
     assert "erase_within" in fault
     assert [text for text in told if text not in fault] == []
@@ -74,7 +74,7 @@ def test_a_view_that_keeps_what_ended_cannot_be_bounded(tmp_path: Path) -> None:
 
 
 def test_a_relation_has_no_bound(tmp_path: Path) -> None:
-    """It is told what to do instead."""
+    """The message names the remedy."""
     relation = {"landing": "landing/planes", "format": "csv", "search_key": "k", "changed_at": "b", "erase_within": "30d"}
     columns = {"k": "string", "b": "timestamp"}
     assert "stream-wh erase" in _fault(tmp_path, {"relations": {"planes": {**relation, "columns": columns}}})
@@ -82,7 +82,7 @@ def test_a_relation_has_no_bound(tmp_path: Path) -> None:
 
 @given(bound=st.integers(0, 10_000), retain=st.none() | st.integers(0, 5_000), interval=st.integers(1, 400))
 def test_a_row_is_gone_within_the_bound(bound: int, retain: int | None, interval: int) -> None:
-    """Its slot, L - 1 updates more, retain, the next update and one interval of being late fit; one more would not."""
+    """Its slot, L - 1 updates more, retain, the next update and one interval of being late fit; one more update would not."""
     derived = derived_retain(retain, [bound], interval)
     left = dead_updates(bound, derived, interval)
     if left >= 1:
@@ -124,7 +124,7 @@ def test_loaded_files_may_not_come_back_as_new_ones(tmp_path: Path, place: str) 
 
 
 def test_a_place_without_moving_is_a_mistake(tmp_path: Path) -> None:
-    """And a word that is none of the three."""
+    """And a word that is not one of the three."""
     assert 'after_load = "move"' in _fault(tmp_path, {"streams.flights.move_to": "done"})
     assert "delete" in _fault(tmp_path, {"streams.flights.after_load": "remove"})
 

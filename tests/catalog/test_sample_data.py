@@ -85,7 +85,7 @@ def test_weather_at_every_departure() -> None:
 
 
 def test_observations_follow_each_other() -> None:
-    """At an airport one observation ends where the next begins: an hour later, or two where one is missing."""
+    """At an airport one observation ends where the next begins: an hour later, or two where an observation is missing."""
     weather = all_rows("weather")
     lifetimes = {}
     for airport in ("EWR", "JFK", "LGA"):
@@ -110,7 +110,7 @@ def test_planes_are_those_of_the_flights() -> None:
 
 
 def test_what_the_readme_counts() -> None:
-    """The numbers of README.md are those of the files."""
+    """The numbers of README.md are the numbers of the files."""
     flights, weather, planes = (all_rows(name) for name in ("flights", "weather", "planes"))
     registered = {plane["tailnum"] for plane in planes}
     aircraft = {flight["tailnum"] for flight in flights}
@@ -276,7 +276,7 @@ def test_expected_answers_are_those_of_sql(example: duckdb.DuckDBPyConnection, q
 
 
 def test_expected_answers_made_by_the_script() -> None:
-    """The answers are what the script makes of the landing files, and there are no others."""
+    """The script makes exactly these answers from the landing files."""
     made = {path.as_posix(): content for path, content in make_expected.files()}
     shipped = {
         f"{time.name}/{answer.name}": answer.read_bytes() for time in EXPECTED.iterdir() for answer in time.iterdir()

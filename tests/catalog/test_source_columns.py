@@ -1,4 +1,4 @@
-"""The long form of a column, and ``sources``: what stands, what is refused and with which words, what a change of it means."""
+"""The long form of a column, and ``sources``: which forms are valid, which are refused and with which words, and the meaning of a change."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_long_and_short_forms(tmp_path: Path) -> None:
     ],
 )
 def test_faults_of_a_column_name_its_key(tmp_path: Path, column: object, words: list[str]) -> None:
-    """Each says what was found, what is allowed and, where it is near, what was meant; no other key is blamed."""
+    """Each names the found value, the allowed values and, if near, the intended value; no other key is blamed."""
     problems_found = problems(tmp_path, {COLUMN: column, "streams/flights/columns/weigth": "int"})
     assert [problem.key for problem in problems_found] == ["streams.flights.columns.weight"]
     text = f"{problems_found[0].found} {problems_found[0].allowed} {problems_found[0].nearest}"
@@ -151,7 +151,7 @@ def test_what_describe_says_of_a_source() -> None:
 
 
 def test_old_records_have_columns_without_sources() -> None:
-    """A column recorded before there were sources is read as what it was."""
+    """A column recorded before sources existed is read unchanged."""
     import msgspec  # noqa: PLC0415 - one use
 
     assert msgspec.json.decode(b'{"name": "k", "type": "string"}', type=ColumnRecord) == ColumnRecord("k", "string")

@@ -93,14 +93,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("written", "remedy"), REFUSED)
 def test_refused(written: str, remedy: str) -> None:
-    """A type that cannot be stored is told with what to write instead."""
+    """The message for a type that cannot be stored names a replacement."""
     with pytest.raises(FaultError) as caught:
         parse_type(written)
     assert remedy in caught.value.allowed
 
 
 def test_nearest() -> None:
-    """A misspelt type is told with the nearest one."""
+    """The message for a misspelt type names the nearest type."""
     with pytest.raises(FaultError) as caught:
         parse_type("timestmp")
     assert caught.value.suggestion == "timestamp"

@@ -53,7 +53,7 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
     ],
 )
 def test_each_key_has_its_verdict(tmp_path: Path, changes: dict[str, Any], verdict: str, why: str) -> None:
-    """With both values, and with what to do; updates stop for what tables cannot follow by themselves."""
+    """With both values, and with the remedy; updates stop for what tables cannot follow by themselves."""
     (change,) = judged(tmp_path, changes)
     assert (change.verdict, change.stops) == (verdict, verdict in ("migrate", "rebuild", "refused"))
     assert why in change.why
@@ -88,7 +88,7 @@ def test_a_budget_changes_freely(tmp_path: Path, before: dict[str, Any], now: di
 
 
 def test_a_view_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
-    """The next update does it; what is reported of short-lived results is for those that come."""
+    """The next update builds it; a changed report of short-lived results holds for new results."""
     before = {"views.each": {"sql": "SELECT 1", "search_key": "a"}}
     changes = judged(tmp_path, {"views.each": {"sql": "SELECT 2", "search_key": "a", "short_lived": "report"}}, before)
     assert [(change.key, change.verdict, change.stops) for change in changes] == [
@@ -101,7 +101,7 @@ def test_a_view_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_coalesced_table_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
-    """Its next update builds it of what is still there."""
+    """Its next update builds it from the files that still exist."""
     before = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "1d"}}
     changed = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "2d"}}
     (change,) = judged(tmp_path, changed, before)
@@ -115,7 +115,7 @@ def test_nothing_changed(tmp_path: Path) -> None:
 
 
 def test_without_the_keys_of_before_only_what_tables_cannot_follow_is_told(tmp_path: Path) -> None:
-    """An epoch of an earlier version recorded none."""
+    """An epoch of an earlier version recorded no keys."""
     epoch = recorded(loaded(tmp_path))
     changes = verdicts(loaded(tmp_path, {f"{LAYOUT}.grid": [6, 4], "warehouse.retain": "1d"}), epoch, ())
     (only,) = changes
@@ -149,6 +149,6 @@ def test_keys_are_recorded_without_secrets() -> None:
     ],
 )
 def test_which_types_hold_all_values_of_another(old: str, new: str, *, fits: bool) -> None:
-    """Exactly: no value is rounded or lost; the same type is no wider one."""
+    """Exactly: no value is rounded or lost; a type is not wider than itself."""
     assert widens(old, new) is fits
     assert not widens(old, old)

@@ -47,7 +47,7 @@ class _ClickHouse(Contender):
         return pa.ipc.open_file(pa.py_buffer(answer.bytes())).read_all()
 
     def build(self, files: Sequence[Path], now: int) -> None:
-        """Make the table and merge what came."""
+        """Make the table and merge the loaded rows."""
         self._session.query(
             "CREATE TABLE w.s (k String, at DateTime64(6, 'UTC'), until DateTime64(6, 'UTC'), a Int64, b Float64, v String) "
             f"ENGINE = MergeTree {self._clauses}"

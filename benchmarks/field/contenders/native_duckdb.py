@@ -74,7 +74,7 @@ class NativeDuckDB(Contender):
         return int(total), float(largest)
 
     def stored(self) -> int:
-        """Count what row groups hold: rows that are deleted but lie in one that is kept take their place still."""
+        """Count the rows of row groups: a deleted row still takes space while its row group is kept."""
         query = "SELECT sum(count) FROM pragma_storage_info('s') WHERE column_name = 'k' AND segment_type <> 'VALIDITY'"
         return int(self._connection.execute(query).fetchall()[0][0] or 0)
 

@@ -152,7 +152,7 @@ class Ours(Contender):
         return sum(part.rows for part in self.table.partitions)
 
     def footprint(self) -> tuple[int, int]:
-        """Return what lies under the root: tables, logs, records."""
+        """Return the files under the root, and their bytes: tables, logs, records."""
         sizes = [path.stat().st_size for path in self._warehouse.root.rglob("*") if path.is_file()]
         return len(sizes), sum(sizes)
 
@@ -181,7 +181,7 @@ class Hot(NoRebuild):
         self._warehouse.warm()
 
     def load(self, file: Path, now: int) -> None:
-        """Update, and read what came."""
+        """Update, and read the new rows."""
         super().load(file, now)
         self._warehouse.warm()
 

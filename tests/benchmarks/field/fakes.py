@@ -1,4 +1,4 @@
-"""A contender that keeps its rows in one Parquet file, and ones that go wrong in one way each."""
+"""A contender that keeps its rows in one Parquet file, and contenders that each fail in one way."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Lossy(Plain):
     """It loses one row."""
 
     def load(self, file: Path, now: int) -> None:
-        """Add rows but the one that would live longest."""
+        """Add all rows except the row that would live longest."""
         del now
         self.keep(pa.concat_tables([self.rows(), pq.read_table(file)]).sort_by([("until", "descending")]).slice(1))
 

@@ -17,7 +17,7 @@ SIZE = ["--rows", "1000", "--keys", "100", "--periods", "6", "--only", "sqlite"]
 
 
 def test_one_command_measures_and_renders(tmp_path: Path) -> None:
-    """A run leaves its lines, a page and plots, and nothing of what contenders stored."""
+    """A run leaves its lines, a page and plots, and no file of a contender."""
     pytest.importorskip("matplotlib", reason="the extra bench draws the plots")
     options = [*SIZE, "--updates", "1", "--results", str(tmp_path)]
     result = CliRunner().invoke(main, options, catch_exceptions=False)

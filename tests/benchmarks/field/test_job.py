@@ -14,7 +14,7 @@ from warehouse.time import HOUR
 
 @pytest.mark.parametrize("lifetimes", LIFETIMES)
 def test_live_rows_are_as_many_as_asked(lifetimes: Lifetimes) -> None:
-    """In a steady state the rate holds the number of live rows, whatever the lifetimes; none is longer than S."""
+    """In a steady state the rate holds the number of live rows, whatever the lifetimes; no lifetime is longer than S."""
     job = Job(rows=20_000, keys=100, lifetimes=lifetimes)
     now = job.instant(job.first_slot)
     arrived = pa.concat_tables(job.arriving(number) for number in range(1, job.first_slot + 1))
@@ -26,7 +26,7 @@ def test_live_rows_are_as_many_as_asked(lifetimes: Lifetimes) -> None:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_rates_keep_their_mean(rate: Rate) -> None:
-    """Every rate loads as much in the long run; all but the constant one vary."""
+    """Every rate loads as much in the long run; all but the constant rate vary."""
     job = Job(rows=20_000, keys=100, rate=rate)
     rows = [job.rows_of(number) for number in range(1, 361)]
     assert np.mean(rows) == pytest.approx(job.batch, rel=0.05)

@@ -26,7 +26,7 @@ UPDATE = QUANTITIES[0]
 
 
 def recorded(path: Path, times: dict[str, list[float]]) -> Results:
-    """Return results in which contenders took these times for their updates, and had nothing else to tell."""
+    """Return results in which contenders took these times for their updates, and constant figures otherwise."""
     results = Results(path, JOB, FACTS)
     for name, seconds in times.items():
         for slot, duration in zip(JOB.slots, seconds, strict=False):
@@ -109,7 +109,7 @@ def test_plots_are_pictures(tmp_path: Path) -> None:
 
 
 def test_growth_compares_tenths(tmp_path: Path) -> None:
-    """A quantity that grows fails the target, one that does not holds it; a run that is too short has no table."""
+    """A quantity that grows fails the target, a constant quantity holds it; a run that is too short has no table."""
     job = replace(JOB, updates=40)
     results = Results(tmp_path / "g.jsonl", job, FACTS)
     assert "medians" not in growth_page(job, results)

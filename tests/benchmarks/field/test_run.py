@@ -31,14 +31,14 @@ SLOTS = {5, 6, 7}
 def played(
     place: Path, *entries: Entry, job: Job = JOB, host_for: Callable[[Entry], Host] | None = None
 ) -> Results:
-    """Run contenders in this process, or where told, and return what was recorded."""
+    """Run contenders in this process, or in the given hosts, and return the recorded results."""
     results = Results(place / "field.jsonl", job, {})
     Run(job, entries, place / "work", results, host_for or (lambda _: Here()), lambda _: None).play()
     return results
 
 
 def events(place: Path, contender: str) -> list[tuple[str, int | None]]:
-    """Return what was recorded of a contender, in order."""
+    """Return the recorded events of a contender, in order."""
     lines = [json.loads(line) for line in (place / "field.jsonl").read_text().splitlines()]
     return [(line["event"], line.get("slot")) for line in lines[1:] if line["contender"] == contender]
 
@@ -139,7 +139,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_updates_that_settle_are_not_asked_after(tmp_path: Path) -> None:
-    """They come before the measured ones, once, also where a run goes on when what was stored is gone."""
+    """They come before the measured updates, once, also where a run goes on after the stored rows were deleted."""
     settling = replace(JOB, settling=2, updates=1)
     played(tmp_path, fake("Plain"), job=settling)
     (tmp_path / "work" / "plain" / "rows.parquet").unlink()
@@ -152,7 +152,7 @@ def test_updates_that_settle_are_not_asked_after(tmp_path: Path) -> None:
 
 
 def test_more_updates_go_on_with_a_run(tmp_path: Path) -> None:
-    """A run with more updates measures only these, also when what was stored is gone."""
+    """A run with more updates measures only these, also after the stored rows were deleted."""
     played(tmp_path, fake("Plain"))
     longer = replace(JOB, updates=4)
     (tmp_path / "work" / "plain" / "rows.parquet").unlink()
@@ -188,7 +188,7 @@ def test_again_measures_anew(tmp_path: Path) -> None:
 
 
 def in_turn(place: Path, names: Sequence[str]) -> list[str]:
-    """Return whose updates were done, in order."""
+    """Return the names of the contenders in the order of their updates."""
     lines = [json.loads(line) for line in (place / "field.jsonl").read_text().splitlines()[1:]]
     return [line["contender"] for line in lines if line["event"] == "done" and line["contender"] in names]
 

@@ -1,4 +1,4 @@
-"""Claims are judged by what was measured, both ways, and say when something was not."""
+"""Claims are judged by the measured figures, both ways, and say when a figure is missing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_the_source_says(experiment: str, name: str) -> dict[str, float]:
 
 
 def recorded(place: Path, told: Callable[[str, str], dict[str, float]]) -> dict[str, Experiment]:
-    """Return experiments in which every variant made one update with what it is told to have taken."""
+    """Return experiments in which every variant made one update with the times that ``told`` returns."""
     experiments = {}
     for experiment, entries in NAMES.items():
         results = Results(place / f"{experiment}.jsonl", JOB, FACTS)
@@ -83,13 +83,13 @@ def recorded(place: Path, told: Callable[[str, str], dict[str, float]]) -> dict[
 
 
 def turned(experiment: str, name: str) -> dict[str, float]:
-    """Return the opposite of what the source found, in every order."""
+    """Return figures in the opposite of the source's order."""
     return {quantity: 1 / value for quantity, value in as_the_source_says(experiment, name).items()}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
 def test_a_claim_is_judged_both_ways(tmp_path: Path, claim: Claim) -> None:
-    """Numbers in the source's order make it hold, the opposite ones do not; both are told."""
+    """Numbers in the source's order make it hold, numbers in the opposite order do not; both are reported."""
     (tmp_path / "as").mkdir()
     verdict, measured = claim.verdict(recorded(tmp_path / "as", as_the_source_says))
     assert verdict == "holds", measured

@@ -30,7 +30,7 @@ def test_the_eager_update_is_that_of_the_sheet() -> None:
 
 @pytest.mark.parametrize(("cp", "oop"), [(0.0, 1.0), (0.5, 0.4), (0.9, 0.0), (1.0, 1.0)])
 def test_both_updates_give_the_same_rows(cp: float, oop: float) -> None:
-    """Over drawn members, in order and late; what is measured is that of the same window."""
+    """Over drawn members, in order and late; both are measured over the same window."""
     drawn = arrivals(cp, oop, 1000)
     assert (drawn == sorted(drawn)) == (oop == 0.0)
     measured = measure(cp, oop, 1000, 200)  # raises where the rows differ

@@ -98,7 +98,7 @@ def test_a_group_alone() -> None:
     ],
 )
 def test_what_joins_a_run(left: tuple[int, int, int], runs: dict[str, str]) -> None:
-    """Section 8.6, the states of figure 8.6(d), and what is only due."""
+    """Section 8.6: the states of figure 8.6(d), and a state in which tasks are only due."""
     tasks = (A1, A2, A3)
     tasks_of_sharing = {
         sharing: next_run(tasks, dict(zip(tasks, left, strict=True)), sharing) for sharing in ("none", "equal", "late", "pending")

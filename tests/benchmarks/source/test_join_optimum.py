@@ -118,7 +118,7 @@ def test_no_policy_beats_the_optimum() -> None:
 
 
 def test_a_policy_leaves_no_fewer_incomplete_tuples_than_the_best_schedule() -> None:
-    """The Archive-metric of a policy is that of one of the schedules."""
+    """The Archive-metric of a policy is the metric of one of the schedules."""
     for policy in ("PROB", "LIFE", "RAND"):
         joined = kept(exact(A2, 4), play(A2, 4, 4, policy))  # type: ignore[arg-type]
         assert (len(joined), archive_metric(exact(A2, 4), joined)) in outcomes(A2, 4, 4, variable=False)

@@ -54,7 +54,7 @@ MEMORY = [
 
 @pytest.mark.parametrize(("given", "window", "cells", "policy", "variable", "shown"), MEMORY)
 def test_memory_is_that_of_the_sheet(given, window, cells, policy, variable, shown) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """Vectors A1 and A2: what is held after each step, with cells for each stream and for both."""
+    """Vectors A1 and A2: the tuples in memory after each step, with cells for each stream and for both."""
     run = play(given, window, cells, policy, variable=variable)
     assert " | ".join(" ".join(f"{'rs'[stream]}{arrived}" for stream, arrived in held) for held in run.memory) == shown
 
@@ -73,7 +73,7 @@ def test_chance_delivers_what_the_sheet_expects(
 
 
 def test_most_pairs_and_fewest_incomplete_tuples_are_two_goals() -> None:
-    """Vector A3, by the policies: PROB has the most pairs, and none of them leaves six tuples incomplete."""
+    """Vector A3, by the policies: PROB has the most pairs, and no policy leaves only six tuples incomplete."""
     pairs = exact(A3, 4)
     results = {}
     for policy in ("PROB", "LIFE"):

@@ -15,7 +15,7 @@ _AWARE = {0.3: 1.0, 0.5: 0.94, 0.7: 0.81, 0.9: 0.79}
 
 
 def _sheet() -> Sweep:
-    """The sheet's values; those at theta 10 are of section 9, the others do not matter for a claim."""
+    """The sheet's values; the values at theta 10 are of section 9, no other theta matters for a claim."""
     accuracies: Sweep = {}
     for (name, cp), row in RECOMPUTED.items():
         for ratio, share in zip(RATIOS, row, strict=True):
@@ -35,7 +35,7 @@ def test_values_are_those_of_the_sheet() -> None:
 
 
 def test_claims_are_judged_both_ways() -> None:
-    """With the sheet's values two claims of the source do not hold; a value that bends one turns its claim."""
+    """With the sheet's values two claims of the source do not hold; a changed value changes the verdict of its claim."""
     judged = {words: holds for _, words, holds, _ in claims(_sheet(), _AWARE)}
     assert [words for words, holds in judged.items() if not holds] == [
         "an order of magnitude at cp 0.9, half kept",

@@ -133,7 +133,7 @@ def test_finer_units_join_more_rows_for_most_of_the_pairs() -> None:
 
 
 def test_samples_of_both_engines_are_no_better_than_no_order(spark: SparkSession) -> None:
-    """A quarter of one stream's rows gives about a quarter of the pairs, where the most promising units give three of them."""
+    """A quarter of one stream's rows gives about a quarter of the pairs, where the most promising units give three quarters."""
     for outcome in (sampled(0, 0.25), sampled_by_spark(spark, 0, 0.25)):
         assert outcome.share == pytest.approx(0.25, abs=0.04)
         assert played(0, "desc", 0.25).share >= 2 * outcome.share

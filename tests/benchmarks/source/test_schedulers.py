@@ -66,7 +66,7 @@ def _played(window: Window, query: Query, schedule: str) -> tuple[str, bool]:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules(name: str) -> None:
-    """Algorithm 8 ends fewer queries than a fixed order; what commits is the newest window."""
+    """Algorithm 8 ends fewer queries than a fixed order; a committed query has read the newest window."""
     needed, schedule, youngest_first, commits, fixed, fixed_commits = SCHEDULES[name]
     window = Window("TTU", 5, 4)
     query = window.begin(needed)
@@ -78,7 +78,7 @@ def test_schedules(name: str) -> None:
 
 
 def test_a_short_window_goes_on_without_what_expired() -> None:
-    """S8: in a fixed order the new slot takes the place of the one that expired unread."""
+    """S8: in a fixed order the new slot takes the place of the slot that expired unread."""
     for kind, slots in (("TTU", "1024"), ("LWS", "0124")):
         window = Window(kind, 5, 4)  # type: ignore[arg-type]
         window.move()
@@ -89,7 +89,7 @@ def test_a_short_window_goes_on_without_what_expired() -> None:
 
 
 def test_two_queries_by_priority() -> None:
-    """Both are of the newest window; one that waits too long is ended, the other is not."""
+    """Both read the newest window; a query that waits too long is ended, the other is not."""
     window = Window("TTU", 5, 4)
     low = window.begin(5)
     slots = [window.step(low), window.step(low)]
@@ -115,7 +115,7 @@ def test_two_queries_by_priority() -> None:
 
 
 def test_serial_and_ws_only() -> None:
-    """A movement waits for the query; WS-only keeps to the state at its start and is ended by what it had to read yet."""
+    """A movement waits for the query; WS-only reads the state at its start and is ended when an unread slot expires."""
     window = Window("Serial", 5, 4)
     query = window.begin(2)
     with pytest.raises(ValueError, match="waits"):

@@ -29,7 +29,7 @@ def sketch(values: list[int]) -> CountSketch:
 
 
 def test_levels_collapse() -> None:
-    """Vector P2: which ticks each level has, and what is gone."""
+    """Vector P2: the ticks of each level; the older ticks have left."""
     expected = {
         2: [[[1], [2]], [[0]], []],
         5: [[[4], [5]], [[0, 1], [2, 3]], []],
