@@ -193,7 +193,7 @@ def test_times_as_they_should_be_need_no_pattern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["", ".zst"])
 def test_an_array_of_objects(tmp_path: Path, ending: str) -> None:
-    """Each object is a row, as in JSON lines; the message for an array too large for a task names the remedy."""
+    """Each object is a row, as in JSON lines; the message for a file too large for a task names the remedy."""
     source = tmp_path / f"cars.json{ending}"
     text = '[\n  {"a": 1, "at": "2024-05-01T00:00:00Z"},\n  {"a": 2, "at": "2024-05-01T00:01:00Z"}\n]\n'
     source.write_bytes(COMPRESS[ending](text.encode()))

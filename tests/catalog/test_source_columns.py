@@ -1,4 +1,4 @@
-"""The long form of a column, and ``sources``: which forms are valid, which are refused and with which words, and the meaning of a change."""
+"""The long form of a column, and ``sources``: valid forms, refused forms with their messages, the meaning of a change."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _ODD = None
 
 
 def fields(line: str, delimiter: str = ",") -> list[str | None]:
-    """Return the fields of a line; the last is :data:`OPEN` if its quote is, and None stands for odd ones."""
+    """Return the fields of a line; the last is :data:`OPEN` if its quote stays open, and None stands for an odd field."""
     return list(_fields(line, delimiter))
 
 

@@ -27,7 +27,7 @@ __all__ = ["declared", "left_out", "read"]
 
 
 def declared(directory: Path, **keys: object) -> Stream:
-    """Return a stream with those keys; its landing directory is made."""
+    """Return a stream with these keys, and make its landing directory."""
     project = Project(directory, None, {"a": stream(**keys)})
     return load_catalog(project.directory).streams[0]
 

@@ -67,7 +67,7 @@ def content(fields: dict[str, Any], rows: Sequence[dict[str, Any]], codec: str =
 
 
 def _doubled(times: int) -> dict[str, Any]:
-    """Return a record that holds one twice, that holds one twice, and so on."""
+    """Return nested records, each of which holds the next record twice."""
     made: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
     for number in range(times):
         fields = [{"name": "a", "type": made}, {"name": "b", "type": f"R{number}"}]
@@ -85,7 +85,7 @@ def _row(key: str | None, ttl: str, **more: Any) -> dict[str, Any]:  # noqa: ANN
 
 
 def test_values_and_times_in_every_codec(tmp_path: Path, spark: SparkSession) -> None:
-    """Instants stay, local times are of the stream's zone, unions, enumerations and fields are what Spark makes of them."""
+    """Instants stay, local times are of the stream's zone; unions, enumerations and fields are as Spark reads them."""
     columns = {
         "k": "string", "b": "timestamp", "seen": "timestamp", "local": "timestamp", "day": "date", "price": "decimal(20,4)",
         "id": "string", "kind": "string", "other": "string", "number": "bigint",
@@ -118,7 +118,7 @@ def test_values_and_times_in_every_codec(tmp_path: Path, spark: SparkSession) ->
 
 
 def test_bytes_that_are_no_text(tmp_path: Path, spark: SparkSession) -> None:
-    """Become the sign for what is none, wherever they are: other engines read no table with a text that is not UTF-8."""
+    """They become the replacement character, wherever they are: other engines read no table with text that is not UTF-8."""
     columns = {"k": "string", "b": "timestamp", "tags": "array<string>", "inner": "struct<ttl:string,n:int>"}
     target = declared(tmp_path, format="avro", expires=None, max_lifetime=None, columns=columns)
     inner = {"type": "record", "name": "In", "fields": [{"name": "ttl", "type": "bytes"}, {"name": "n", "type": "int"}]}
@@ -214,7 +214,7 @@ def test_records_without_bytes_count_as_rows(tmp_path: Path) -> None:
 
 
 def test_a_damaged_block_is_named(tmp_path: Path) -> None:
-    """By its number; what fits within no bound is not read at once."""
+    """By its number; a block beyond the bounds is not read at once."""
     fields = {"x": "string"}
     file = content(fields, [{"x": "y" * 10_000}] * 100, "deflate", sync_interval=100_000)
     path = tmp_path / "x.avro"

@@ -1,4 +1,4 @@
-"""Bad files are left out and bad rows kept with their reason; what is good beside them is loaded."""
+"""Bad files are left out and bad rows kept with their reason; the good rows beside them are loaded."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_every_bad_csv_record_is_kept_with_its_reason(tmp_path: Path, spark: Spa
 
 
 def test_unreadable_csv_files_are_left_out_and_block_nothing(tmp_path: Path, spark: SparkSession) -> None:
-    """Damaged gzip, foreign, doubled or missing columns: each file is named with its reason, the good ones are loaded."""
+    """Damaged gzip, foreign, doubled or missing columns: each file is named with its reason, the good files are loaded."""
     project = Project(tmp_path / "project", spark)
     whole = gzip.compress(csv(*(row(f"t{number}", 0.9, 3) for number in range(20_000))).encode(), mtime=0)
     project.land("good.csv", csv(row("good", 0.9, 3)))
@@ -173,7 +173,7 @@ def test_bad_json_lines_and_files(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> None:
-    """A file with a bad footer, damaged pages, a nested column or an undeclared one is left out; a bad value is a row."""
+    """A file with a bad footer, damaged pages, a nested or an undeclared column is left out; a bad value rejects its row."""
     project = Project(tmp_path / "project", spark, {"a": wide(format="parquet")})
 
     def land(name: str, key: Any, ttl: Any, stamp: pa.DataType | None = None, **more: Any) -> None:  # noqa: ANN401 - values
@@ -212,7 +212,7 @@ def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> No
 def test_a_file_that_changes_between_plan_and_read_is_left_out(
     tmp_path: Path, spark: SparkSession, change: str
 ) -> None:
-    """What was planned is not what is there any more, so the file is left out, and loaded next time as it is then."""
+    """The file is no longer the planned file, so it is left out, and the next update loads it as it is then."""
     project = Project(tmp_path / "project", spark)
     project.land("stays.csv", csv(row("stays", 0.9, 4)))
     path = project.land("moves.csv", csv(row("moves", 0.9, 4)))
@@ -229,7 +229,7 @@ def test_a_file_that_changes_between_plan_and_read_is_left_out(
 
 
 def test_a_loaded_file_is_loaded_once_and_again_only_on_request(tmp_path: Path, spark: SparkSession) -> None:
-    """A changed file is reported and not loaded until ``reload``; an unchanged one never again."""
+    """A changed file is reported and not loaded until ``reload``; an unchanged file is never loaded again."""
     project = Project(tmp_path / "project", spark)
     project.land("a.csv", csv(row("a", 0.9, 4)), mtime=at(0))
     project.update(1)

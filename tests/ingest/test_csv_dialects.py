@@ -18,7 +18,7 @@ COLUMNS = {"ä": "string", "n": "double", "d": "decimal(9,2)", "i": "int", "b": 
 
 
 def numbers(directory: Path, **options: str) -> dict[str, object]:
-    """Return what a stream of such files declares."""
+    """Return the declaration of a stream of such files."""
     keys = {"search_key": "ä", "expires": None, "max_lifetime": None, "null_expiry": None}
     return {"directory": directory, "columns": COLUMNS, "options": {"delimiter": ";", "decimal": ",", **options}, **keys}
 
@@ -92,7 +92,7 @@ def test_names_of_several_zones_are_no_time(tmp_path: Path, spark: SparkSession)
 
 
 def test_names_of_several_zones_in_the_middle_of_a_time(tmp_path: Path, spark: SparkSession) -> None:
-    """As the command `date` writes it, in any case; an offset or the name of one zone beside it is read."""
+    """As the command `date` writes them, in any case; an offset or the name of one zone beside them is read."""
     columns = {"k": "string", "b": {"type": "timestamp", "format": ["MMM dd HH:mm:ss z yyyy", "yyyy HH:mm:ss XXX 'BST' MM dd"]}}
     target = declared(tmp_path, columns=columns, expires=None, max_lifetime=None)
     refused = ["Jul 10 08:00:00 BST 2024", "Jul 10 08:00:00gst 2024"]
@@ -103,7 +103,7 @@ def test_names_of_several_zones_in_the_middle_of_a_time(tmp_path: Path, spark: S
 
 
 def test_a_header_in_another_encoding(tmp_path: Path) -> None:
-    """A name that is no UTF-8 is none of the declared ones: then the encoding is what to declare."""
+    """A name that is not UTF-8 is no declared name: the message says to declare the encoding."""
     target = declared(tmp_path, columns={"k": "string", "b": "timestamp", "Größe": "int"}, expires=None, max_lifetime=None)
     reasons = left_out(target, {"1.csv": "k,b,Größe\nx,2024-07-10 08:00:00,1\n".encode("cp1252"), "2.csv": "k,b,More\n"})
     assert {name: 'encoding = "windows-1252"' in why for name, (_, why) in reasons.items()} == {"1.csv": True, "2.csv": False}

@@ -123,7 +123,7 @@ def test_erasure_finds_keys_that_folders_are_a_part_of(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_name_their_key(tmp_path: Path, changes: dict[str, object], key: str, told: str) -> None:
-    """Of an unknown column, one that comes from elsewhere, one with parts."""
+    """An unknown column, a column from another source, a column with parts."""
     project = Project(tmp_path / "project", None, {"a": dated(**changes)})
     with pytest.raises(ConfigurationError) as caught:
         load_catalog(project.directory)
@@ -132,7 +132,7 @@ def test_mistakes_name_their_key(tmp_path: Path, changes: dict[str, object], key
 
 
 def test_a_file_without_folders_is_tried_again_when_they_are_not_asked_for_any_more(tmp_path: Path, spark: SparkSession) -> None:
-    """The declaration refused it, so a changed one tries it again; what was loaded keeps its values."""
+    """The declaration refused it, so a changed declaration tries it again; loaded rows keep their values."""
     project = Project(tmp_path / "project", spark, {"a": dated()})
     project.land("2026-01-02/h/x.csv", csv(row("plain", 0.9, 4)))
     project.land("top.csv", csv(row("top", 0.9, 4)))

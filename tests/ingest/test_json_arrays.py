@@ -1,4 +1,4 @@
-"""JSON files that are one array of objects: each object is a record; what Spark would not read whole is left out first."""
+"""JSON files that are one array of objects: each object is a record; a file that Spark would not read whole is left out first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GOOD = {"b": text(0.9), "e": text(3)}
 
 
 def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
-    """Over many lines or one, compressed or not; a record's number is its place; new fields are found, a broken array is told."""
+    """Over many lines or one, compressed or not; a record's number is its position; new fields are found, broken arrays reported."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "int"}
     project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, unknown_columns="add")})
     objects = [{"k": "a", **GOOD, "x": {"y": [1, "]"]}}, {"k": "b", "n": "z", **GOOD}, {"k": "c", "n": 7, **GOOD}]
@@ -92,7 +92,7 @@ def test_arrays_that_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
-    """A task reads it whole, so it may have no more bytes than a record; the message says what makes lines of it."""
+    """A task reads it whole, so it may have no more bytes than a record; the message names the command that makes lines of it."""
     target = declared(tmp_path, format="json", max_record="1KB", options={"multiline": True})
     (target.landing / "x.json").write_text('{\n"k": "a"\n}\n' * 100)
     (problem,) = bounds_problems(target, list(list_landing(target.landing, "*")))
@@ -103,7 +103,7 @@ def test_a_file_over_several_lines_is_bounded(tmp_path: Path) -> None:
 
 
 def test_keys_in_arrays_are_found(tmp_path: Path) -> None:
-    """By what erases them, though they stand on one line with others."""
+    """Erasure finds them, though they stand on one line with others."""
     files = {"held.json": b'[{"tailnum":"N2"},\n{"tailnum":"N1"}]', "other.json": b'[{"tailnum":"N2"}, {"x":"N1"}]'}
     assert _found(tmp_path, files, format="json") == ["held.json"]
     pretty = {"held.json": b'{\n"tailnum":"N2"\n}\n{\n"tailnum":"N1"\n}\n', "other.json": b'{\n"x":"N1"\n}'}

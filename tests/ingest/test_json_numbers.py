@@ -24,7 +24,7 @@ TIMES = f'"b": "{text(0.9)}", "e": "{text(3)}"'
 
 
 def _numbers() -> list[str]:
-    """Return decimals of 1 to 38 digits, the dot anywhere: fixed ones whose end is easy to lose, and random ones."""
+    """Return decimals of 1 to 38 digits, the dot anywhere: fixed numbers whose end is easy to lose, and random numbers."""
     chance = random.Random(5)  # noqa: S311 - data for tests
     fixed = ["1.10", "-0.1", "12345678901234567.123", "0.10000000000000000001", "-98765432109876543210.5", "7", "9" * 38]
     digits = ["".join(chance.choices("0123456789", k=chance.randint(2, 37))) for _ in range(40)]

@@ -63,7 +63,7 @@ def test_columns_are_kept_where_they_are_surely_small(tmp_path: Path, spark: Spa
 
 
 def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path, spark: SparkSession) -> None:
-    """They are those that Spark would write. They are not taken where they are too many, or where one turns out to be wide."""
+    """They are the rows that Spark would write. They are not taken if they are too many, or if a row turns out to be wide."""
     project = Project(tmp_path, spark, {"a": stream(format="parquet")})
     land(project, "1", {"k": ["live", None, "dead", "deferred", "rejected"], "b": [1, 1, 1, 3, 1], "e": [3, 4, 2, 4, 0]})
     in_driver = batch(project, Asking())
@@ -85,7 +85,7 @@ def test_rows_of_the_table_are_taken_where_they_are_surely_small(tmp_path: Path,
 
 
 def land(project: Project, name: str, hours: dict[str, list[str | None] | list[int]]) -> None:
-    """Put down a file of rows, whose times are hours."""
+    """Land a file of rows, whose times are hours."""
     times = {name: pa.array([at(hour) for hour in hours[name]], pa.timestamp("us", "UTC")) for name in ("b", "e")}
     content = pa.BufferOutputStream()
     pq.write_table(pa.table({"k": pa.array(hours["k"], pa.string()), **times}), content)

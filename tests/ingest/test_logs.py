@@ -55,7 +55,7 @@ QUOTED = (
 
 
 def test_spark_and_python_read_the_same_pairs(tmp_path: Path, spark: SparkSession) -> None:
-    """Quotes, escapes that JSON knows and others, what is empty or missing; lines that are no pairs are said to be none."""
+    """Quotes, escapes of JSON and others, empty and missing values; lines that are no pairs are rejected with that reason."""
     target = declared(tmp_path, **LOGFMT, unknown_columns="ignore", options={"nullValue": "-"})
     lines = [f"{TS} msg={value} code={number} other=x" for number, value in enumerate(QUOTED)]
     lines += [f"{TS} two words", f"{TS} msg=a msg=b", f"{TS} other=a other=b took=1m", f"{TS} took=12ms code=x", f"{TS} CODE=1"]
@@ -194,7 +194,7 @@ def test_what_is_declared_is_checked(tmp_path: Path, changes: dict[str, object],
 
 
 def test_keys_in_lines_are_found(tmp_path: Path) -> None:
-    """By what erases them: as a field where the line is one, else anywhere in it."""
+    """Erasure finds them: as a field where the line is a record, else anywhere in the line."""
     files = {"held.log": b"tailnum=N1 x=1\n", "other.log": b'tailnum=N2 x="N1"\n', "doubt.log": b"N1\n"}
     files["quoted.log"] = b'tailnum="N1"\n'
     assert sorted(_found(tmp_path, files, format="logfmt", options={})) == ["doubt.log", "held.log", "quoted.log"]

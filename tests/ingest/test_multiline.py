@@ -1,4 +1,4 @@
-"""CSV records over several lines: where each ends, what is refused, and the same values as other readers give."""
+"""CSV records over several lines: where each ends, which are refused, and the same values as other readers give."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_what_is_written_as_csv_is_read(rows: list[list[str]], end: str, size: i
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_a_delimiter_of_two_signs_may_be_cut(size: int) -> None:
-    """Where one piece ends with its first character, the next one begins with its second."""
+    """Where a piece ends with its first character, the next piece begins with its second."""
     syntax = replace(SYNTAX, delimiter="||")
     assert looked('a||b\n"x\ny"||"z"\n"x\n"||"|\n|"\n', size=size, syntax=syntax) == MultilineCheck("\n")
 
 
 @given(st.lists(st.text('"",x\n', max_size=20), min_size=1, max_size=3), st.integers(1, 7))
 def test_pieces_do_not_matter(parts: list[str], size: int) -> None:
-    """What is said of any text is said of it in pieces; what is not refused has as many records as Python finds."""
+    """A text gets the same verdict whole and in pieces; an accepted text has as many records as Python finds."""
     text = "a,b\n" + "\n".join(parts)
     whole = looked(text)
     assert (whole.problem is None) == (looked(text, size=size).problem is None)
@@ -142,7 +142,7 @@ def test_an_update_reads_what_was_written(tmp_path: Path, spark: SparkSession, e
 
 
 def test_records_of_another_shape_are_rejected(tmp_path: Path, spark: SparkSession) -> None:
-    """One by one; lines of spaces are none."""
+    """One by one; lines of spaces are no records."""
     target = declared(tmp_path, **KEYS, options=OPTIONS)
     rows = read(spark, target, {"1.csv": 'k,b,note\na,1367366400,"x\ny"\n  \nb,1367366400\nc,1367366400,z,"4\n"\nd,no,"\n"\n'})
     assert [row.get("fault") for row in rows] == [None, "malformed", "malformed", "mistyped"]
@@ -158,7 +158,7 @@ def test_a_header_over_lines(tmp_path: Path) -> None:
 
 
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:
-    """Of files with columns there is no such option, and where quotes are read otherwise no end of a record is certain."""
+    """Files with columns have no such option, and where quotes are read otherwise no end of a record is certain."""
     faults = [
         " ".join(map(str, problems(tmp_path / str(number), {f"streams.flights.{key}": value for key, value in changes.items()})))
         for number, changes in enumerate(

@@ -71,7 +71,7 @@ def test_a_quote_at_the_very_beginning(tmp_path: Path, content: str, names: str 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16"])
 def test_no_value_is_cut_off(tmp_path: Path, spark: SparkSession, encoding: str) -> None:
-    """Of drawn lines those load that have three closed fields, with all of each; others are rejected, with what helps."""
+    """Of drawn lines, lines of three closed fields load with all their text; others are rejected, with the remedy."""
     drawn = random.Random(17)  # noqa: S311 - drawn lines
     lines = [f'k{number},1367366400,{"".join(drawn.choices(chr(34) + chr(34) + ",x ", k=6))}' for number in range(150)]
     lines += ['"k,1367366400,x', 'k,"1367366400,x', 'k,1367366400,"', 'k,1367366400,5" x', '"k ""a""",1367366400,"b"""']

@@ -1,4 +1,4 @@
-"""Rows one by one: what their text means, what becomes of them, where each stood in its file."""
+"""Rows one by one: the meaning of their text, their fate, and their position in the file."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_failing_expression_rejects_its_row_only(tmp_path: Path, spark: SparkS
 
 
 def test_waiting_rows_are_judged_anew_when_their_slot_comes(tmp_path: Path, spark: SparkSession) -> None:
-    """By the declaration of then; each is counted as taken, and keeps the file and the record that it came from."""
+    """By the current declaration; each is counted as taken, and keeps the file and the record that it came from."""
     project = Project(tmp_path / "project", spark)
     project.land("x/1.csv", csv("short", row("a", 1.5, 6), row("b", 2.5, 9), row("c", 2.5, 4), row("d", 3.5, 6)))
     project.update(1, allow_dead=True)
@@ -158,7 +158,7 @@ def test_waiting_rows_are_judged_anew_when_their_slot_comes(tmp_path: Path, spar
 
 
 def test_late_rows_are_loaded_now(tmp_path: Path, spark: SparkSession) -> None:
-    """With the load slot after the last processed one; on a first build nothing is late."""
+    """They get the load slot after the last processed slot; on a first build nothing is late."""
     project = Project(tmp_path / "project", spark)
     project.land("1.csv", csv(row("old", -9, 5)))
     project.update(2)
@@ -344,7 +344,7 @@ def test_unknown_columns_may_be_ignored(tmp_path: Path, spark: SparkSession, for
 
 
 def test_files_are_found_by_name_wherever_they_are(tmp_path: Path, spark: SparkSession) -> None:
-    """A pattern is for the name, or for the path when it has a slash; what others are still writing is left alone."""
+    """A pattern is for the name, or for the path when it has a slash; a file that another program still writes is left alone."""
     streams = {
         "names": stream(landing="landing/names", files="*.csv"),
         "paths": stream(landing="landing/paths", files="in/*/*.csv"),
@@ -379,7 +379,7 @@ def test_a_file_that_spark_would_skip_is_never_counted_as_loaded(tmp_path: Path,
 
 
 def test_a_poisonous_line_costs_its_own_row_or_file_only(tmp_path: Path, spark: SparkSession) -> None:
-    """A line of thousands of fields, of megabytes, of bytes that are no text; what is kept of it is bounded."""
+    """A line of thousands of fields, of megabytes, of bytes that are no text; the kept part of it is bounded."""
     project = Project(tmp_path / "project", spark)
     long = "x" * 3_000_000
     project.land("many.csv", csv(row("m", 0.5, 3), "," * 30_000))

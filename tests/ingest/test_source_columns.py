@@ -1,4 +1,4 @@
-"""Columns from any name of a file, times in any form: what a record of each format becomes."""
+"""Columns from any name of a file, times in any form: the rows that records of each format become."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def odd_columns() -> dict[str, object]:
 
 
 def stream_of(directory: Path, kind: str, columns: dict[str, object], **keys: object) -> dict[str, object]:
-    """Return what :func:`declared` takes for columns of which ``b`` is the arrival."""
+    """Return the arguments of :func:`declared` for columns of which ``b`` is the arrival."""
     own = {"directory": directory, "format": kind, "columns": columns}
     return {**own, "arrival": "b", "expires": None, "max_lifetime": None, **keys}
 
@@ -253,7 +253,7 @@ def test_headers_match_exactly_then_ignoring_case(tmp_path: Path, spark: SparkSe
 
 
 def test_a_column_taken_from_elsewhere_leaves_its_own_name_unknown(tmp_path: Path) -> None:
-    """With ``client`` from ``id.orig_h`` a file's own ``client`` is an undeclared column, and can be no added one."""
+    """With ``client`` from ``id.orig_h`` a file's own ``client`` is an undeclared column, and cannot be added."""
     columns = {"k": {"type": "string", "from": "id.orig_h"}, "b": "timestamp"}
     for unknown, reason in (("reject", "unknown_columns"), ("add", "unknown_columns"), ("ignore", None)):
         target = declared(**stream_of(tmp_path / unknown, "csv", columns, unknown_columns=unknown))  # type: ignore[arg-type]
@@ -262,7 +262,7 @@ def test_a_column_taken_from_elsewhere_leaves_its_own_name_unknown(tmp_path: Pat
 
 
 def test_month_names_of_another_language_become_english_ones(tmp_path: Path, spark: SparkSession) -> None:
-    """As the docs say: by an expression over what the file holds."""
+    """As the docs say: by an expression over the file's columns."""
     made = "to_timestamp(replace(replace(day, 'Okt', 'Oct'), 'Mai', 'May'), 'd MMM yyyy')"
     columns = {"k": "string", "b": {"type": "timestamp", "expr": made}}
     keys = {"columns": columns, "sources": {"day": "string"}, "expires": None, "max_lifetime": None}

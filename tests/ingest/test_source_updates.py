@@ -1,4 +1,4 @@
-"""Declarations and files through whole updates: mistakes are told with their key, refused files are tried again."""
+"""Declarations and files through whole updates: mistakes are reported with their key, refused files are tried again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def line(client: str, hours: float, *ttls: float) -> str:
 
 
 def log(**changes: object) -> dict[str, object]:
-    """Return a stream of such lines, which end with the least of their TTLs."""
+    """Return a stream of such lines; a row ends with the least of its TTLs."""
     own = {"format": "json", "columns": LOG, "search_key": "client", "arrival": "b", "expires": ENDS}
     return stream(**own | changes)
 
@@ -67,7 +67,7 @@ def test_mistakes_of_types_are_found_before_anything_is_read(tmp_path: Path, spa
 
 
 def test_a_refused_file_is_tried_again_when_the_declaration_lets_it_in(tmp_path: Path, spark: SparkSession) -> None:
-    """By itself: a declared column, an ignored one, a raised bound. What did not change stays left out."""
+    """By itself: a declared column, an ignored column, a raised bound. Files without such a change stay left out."""
     project = Project(tmp_path / "project", spark)
     project.land("good.csv", csv(row("good", 0.9, 4)))
     project.land("more.csv", csv(row("more", 0.9, 4) + ",7", header="k,b,e,n"))

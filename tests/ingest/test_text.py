@@ -38,7 +38,7 @@ def test_lines_become_rows(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_keys_in_lines_are_found(tmp_path: Path) -> None:
-    """By what erases them: as a field where the line matches, else anywhere in it."""
+    """Erasure finds them: as a field where the line matches, else anywhere in the line."""
     files = {"held.log": b"at=1 N1 x\n", "other.log": b"at=1 N2 N1\n", "doubt.log": b"N1\n"}
     pattern = r"(?P<at>\S+) (?P<tailnum>\S+) (?P<what>.*)"
     assert sorted(_found(tmp_path, files, format="text", options={"pattern": pattern})) == ["doubt.log", "held.log"]

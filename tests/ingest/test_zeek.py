@@ -65,13 +65,13 @@ COLUMNS = {
 
 
 def zeek(directory: Path) -> dict[str, object]:
-    """Return what a stream of such logs declares."""
+    """Return the declaration of a stream of such logs."""
     keys = {"format": "zeek", "search_key": "client", "arrival": "b", "unknown_columns": "ignore"}
     return {"directory": directory, "columns": COLUMNS, "expires": None, "max_lifetime": None, **keys}
 
 
 def test_fields_as_zeek_writes_them(tmp_path: Path, spark: SparkSession) -> None:
-    """The lines that begin with # are no records; a set is a list, ``-`` nothing, ``(empty)`` an empty one."""
+    """The lines that begin with # are no records; a set is a list, ``-`` is null, ``(empty)`` is an empty list."""
     target = declared(**zeek(tmp_path))  # type: ignore[arg-type]
     odd = ["(empty)", "-,30.500000", "x", "-", '"quo']
     content = HEAD + "".join(record(number, ttls) for number, ttls in enumerate(odd)) + "short\t1\n#close\t2012\n"

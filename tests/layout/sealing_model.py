@@ -58,7 +58,7 @@ def figures(layout: Layout) -> Figures:
 
 
 def _seal(layout: Layout, k: int, table: Table, batch: dict[Partition, Run]) -> tuple[int, int]:
-    """Merge what closes at k; how many sub-indices were sealed, and the old rows that were read and written for it."""
+    """Merge the runs that close at k; return how many sub-indices were sealed, and the old rows that were rewritten."""
     merged, old = set(), 0
     for seal in seals(layout, k - 1, k, {partition: len(runs) for partition, runs in table.items()}):
         for block, runs in seal.blocks:

@@ -65,5 +65,5 @@ def layouts() -> st.SearchStrategy[Layout]:
 
 
 def plain(rows: int, columns: int, assignment: Axis, periods: int, seed: int = 0) -> Layout:
-    """A rewritten grid with one assignment on both axes, as the sheet has them."""
+    """A rewritten grid with one assignment on both axes, as in the sheet."""
     return Layout("rebuild", rows, columns, assignment, assignment, periods, expiry_block=0, seal=False, seed=seed)

@@ -174,7 +174,7 @@ def test_block_columns() -> None:
 
 
 def test_rows_that_outlive_the_window() -> None:
-    """Appended rows with b > a + p lie in column 0, in the overflow block; never-expiring ones in a block a cycle."""
+    """Appended rows with b > a + p lie in column 0, in the overflow block; never-expiring rows in a block a cycle."""
     layout = resolve(periods=24, label="WK")
     assert (column(layout, 7, 31), exp_block(layout, 7, 31)) == (1, 5)
     assert (column(layout, 7, 32), exp_block(layout, 7, 32)) == (0, 2**40)

@@ -173,7 +173,7 @@ LIFETIMES: dict[str, tuple[Callable[[float], float], dict[int, tuple[float, floa
 
 @pytest.mark.parametrize("name", LIFETIMES)
 def test_other_lifetimes(name: str) -> None:
-    """Off uniform lifetimes the union shares at p = 36 are those of section 5.2, at every update."""
+    """Off uniform lifetimes the union shares at p = 36 are the shares of section 5.2, at every update."""
     integral, expected = LIFETIMES[name]
     weights = lifetime_weights(integral, 36)
     for side, (round_robin, chronological) in expected.items():

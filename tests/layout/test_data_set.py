@@ -14,7 +14,7 @@ Cells = dict[int, frozenset[int]]
 
 
 def batch(k0: int, k: int) -> list[Row]:
-    """The rows that arrive for the update at slot k, dead ones included."""
+    """The rows that arrive for the update at slot k, including dead rows."""
     return [row for row in ROWS if k0 < slot(row.loaded_at, 0, DELTA) <= k]
 
 
@@ -25,7 +25,7 @@ def load_slot(each: Row, k0: int, k: int) -> int:
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
 def test_states(grid: Grid) -> None:
-    """Each grid holds the ids of section 9.3 after each update, and plans, reads, writes, changes what is said there.
+    """Each grid holds the ids of section 9.3 after each update, and plans, reads, writes and changes the listed cells.
 
     The sheet has no states for `chr 3x2`; there only the live rows are compared.
     """

@@ -20,7 +20,7 @@ def test_past_blocks_have_no_live_row(layout: Layout, b: int, k: int) -> None:
 @settings(max_examples=60)
 @given(layout=appended())
 def test_dead_rows_stay_for_less_than_a_block(layout: Layout) -> None:
-    """The longest stay of a row, from its expiration slot to the removal of its block, is the one stated."""
+    """The longest stay of a row, from its expiration slot to the removal of its block, is as stated."""
     stays = []
     for b in range(1, 3 * layout.expiry_block + 1):
         block = exp_block(layout, b - 1, b)

@@ -44,7 +44,7 @@ def test_stored_layouts_are_never_guessed(change: dict[str, object], names: str)
 
 
 def test_a_layout_that_cannot_exist_is_not_made() -> None:
-    """Values that cannot stand raise one error, a ValueError of the warehouse, whose text says what is allowed."""
+    """Values that cannot stand raise one error, a ValueError of the warehouse, whose text names the allowed values."""
     with pytest.raises(LayoutError, match=r"grid = \[9, 2\]: .* Allowed: G from 1 to 8") as caught:
         replace(resolve(periods=8, label="WK", grid=(2, 2)), rows=9)
     assert isinstance(caught.value, ValueError)

@@ -1,4 +1,4 @@
-"""From one layout to the next: what stays, what is derived again, how cells are numbered, how much of the old one is left."""
+"""From one layout to the next: kept keys, keys derived again, the numbers of cells, the share of old rows that remains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_is_not_given_stays_where_it_fits(given: dict[str, Any], periods: i
 
 
 def test_cells_of_all_layouts_of_a_table_differ() -> None:
-    """Each begins after the last cell of the one before."""
+    """Each begins after the last cell of the previous layout."""
     first = base_of()
     second = migrated(first, {"grid": (2, 3)}, periods=24, label="WK")
     third = migrated(second, {"technique": "rebuild"}, periods=24, label="WK")

@@ -19,7 +19,7 @@ def sizes(layout: Layout, k: int) -> list[int]:
 
 
 def test_sizes_of_the_figures() -> None:
-    """Expected sizes of the 2x2 grids are those of section 3.4, in units of u."""
+    """Expected sizes of the 2x2 grids are the sizes of section 3.4, in units of u."""
     chronological, round_robin = plain(2, 2, "chronological", 8), plain(2, 2, "round-robin", 8)
     assert [sizes(chronological, k) for k in (8, 9, 10, 12)] == [
         [10, 0, 16, 10],
@@ -40,7 +40,7 @@ def test_all_cells_hold_the_window(layout: Layout, k: int) -> None:
 
 
 def test_weights_of_uniform_lifetimes() -> None:
-    """The general weights of continuous uniform lifetimes are those of model C."""
+    """The general weights of continuous uniform lifetimes are the weights of model C."""
     weights = lifetime_weights(lambda x: x * x / 16 if x <= 8 else 4 + (x - 8), 8)
     assert weights == pytest.approx([float(weight) for weight in uniform_weights(8, "C")])
 

@@ -128,7 +128,7 @@ def test_random_parts_are_never_good(side: int) -> None:
 
 
 def test_the_model_is_the_size_oracle() -> None:
-    """The sizes kept up to date from slot to slot are those of the size oracle."""
+    """The sizes kept up to date from slot to slot are the sizes of the size oracle."""
     layout, rate = plain(3, 3, "permuted", P), RATES["burst"]
     sizes_of_updates = sizes_of(partial(row, layout), partial(expiration_column, layout), 3, rate)
     for k, sizes in zip(range(FIRST, FIRST + 4), sizes_of_updates, strict=False):

@@ -52,7 +52,7 @@ def test_default_of_rebuild(periods: int, side: int) -> None:
 @pytest.mark.parametrize("label", ["WKS", "MON", "STR"])
 @pytest.mark.parametrize(("technique", "width"), [("norebuild", 6), ("rebuild", 0)])
 def test_default_of_other_labels(label: Label, technique: Technique, width: int) -> None:
-    """Rows that leave in the order they came need one column, whose blocks are as wide as its rows."""
+    """Rows that leave in the order of their arrival need one column, whose blocks are as wide as its rows."""
     assert shape(resolve(periods=24, label=label, technique=technique)) == (4, 1, width)
     assert shape(resolve(periods=3, label=label, technique=technique)) == (3, 1, min(1, width))
 
@@ -78,7 +78,7 @@ def test_assignments_that_cannot_be_sealed_are_not() -> None:
 
 
 def test_what_is_declared_stands() -> None:
-    """A complete declaration is the layout, also when it repeats the values of a stored one."""
+    """A complete declaration is the layout, also when it repeats the values of a stored layout."""
     for technique in ("norebuild", "rebuild"):
         stored = resolve(
             periods=24, label="WK", technique="norebuild" if technique == "norebuild" else "rebuild", seed=3
@@ -98,7 +98,7 @@ def test_what_is_declared_stands() -> None:
 
 
 def test_all_problems_are_listed_at_once() -> None:
-    """One error names every key that is wrong, none hides another."""
+    """One error names every wrong key; no fault hides another."""
     with pytest.raises(LayoutError) as caught:
         resolve(periods=8, label="WK", grid=(9, 0), expiry_block=12, insertion="round-robin", seal=True)
     assert [problem.key for problem in caught.value.problems] == ["grid", "grid", "expiry_block", "seal"]

@@ -78,7 +78,7 @@ def test_every_cell_closes_once_in_a_cycle(layout: Layout, number: int) -> None:
 
 
 def test_huge_ranges_are_fast() -> None:
-    """Catching up a trillion slots costs no more than a cycle: all cells close but those opened again."""
+    """Catching up a trillion slots costs no more than a cycle: all cells close except the cells that are opened again."""
     layout = resolve(periods=24, label="WK")
     assert closing_cells(layout, 3, 10**12) == closing_cells(layout, 10**12 - 25, 10**12)
     assert len(closing_cells(layout, 3, 10**12)) == 17
@@ -137,7 +137,7 @@ class Loaded:
 def simulate(layout: Layout, random: Random, updates: int) -> list[Loaded]:
     """Move a table of random rows through updates of random length, late and overflowing rows included.
 
-    After every update the live rows are those of a plain list, and nothing that is removed was live.
+    After every update the live rows are the rows of a plain list, and no removed row was live.
     """
     table: dict[tuple[int, int], list[list[Loaded]]] = {}
     everything: list[Loaded] = []
@@ -185,7 +185,7 @@ def test_rows_are_rewritten_at_most_once(layout: Layout, seed: int) -> None:
 
 
 def test_sealing_happens() -> None:
-    """In the simulation of a default layout rows within the window are rewritten, none of them twice."""
+    """In the simulation of a default layout rows within the window are rewritten, and no row twice."""
     loaded = simulate(resolve(periods=12, label="WK"), Random(1), updates=300)  # noqa: S311 - a simulation
     times = Counter(loaded_row.rewritten for loaded_row in loaded if not loaded_row.never and loaded_row.b <= loaded_row.a + 12)
     assert set(times) == {0, 1}

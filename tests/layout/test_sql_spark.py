@@ -41,7 +41,7 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 def test_sql_is_the_formula(spark: SparkSession) -> None:
-    """Sub-index and expiry block in Spark equal those in Python for every assignment, negative slots included."""
+    """Sub-index and expiry block are equal in Spark and in Python for every assignment, including negative slots."""
     frame = local_frame(spark, ROWS, "a bigint, b bigint, forever boolean")
     for first in range(0, len(LAYOUTS), 6):
         chosen = LAYOUTS[first : first + 6]

@@ -1,4 +1,4 @@
-"""Runs are dealt to tasks whole, and cut into ranges of keys when one of them would be the work of all."""
+"""Runs are assigned to tasks whole, and cut into ranges of keys when one run would be most of the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.layout.tasks import FILE_BYTES, FILE_ROWS, distribute, file_rows,
 
 @given(st.lists(st.integers(1, 6_000_000), min_size=1, max_size=30), st.integers(1, 8))
 def test_no_task_is_much_fuller_than_the_others(runs: list[int], workers: int) -> None:
-    """Each run has one task, none is left without one, and the fullest has at most one run more than the emptiest."""
+    """Each run has one task, no task is without a run, and the fullest has at most one run more than the emptiest."""
     tasks = distribute(runs, workers)
     rows_of_tasks = loads(runs, tasks)
     assert sum(rows_of_tasks) == sum(runs)
@@ -54,7 +54,7 @@ def test_runs_are_cut_by_the_size_of_a_file(runs: list[int], workers: int, targe
 
 @given(st.none() | st.integers(10**6, 10**12), st.integers(0, 10**10), st.integers(1, 10**5))
 def test_rows_of_a_file_follow_the_rows_that_are_stored(target: int | None, rows: int, each: int) -> None:
-    """A file of so many rows has about the size that is asked for, once more than a few rows are stored; at least one row."""
+    """A file of this many rows has about the target size, once more than a few rows are stored; it has at least one row."""
     rows_of_file = file_rows(target, rows=rows, size=rows * each)
     assert rows_of_file >= 1
     if target is None:

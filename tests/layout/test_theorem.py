@@ -121,7 +121,7 @@ def test_coefficients_of_variation(m: int, round_robin: float, chronological: fl
 def test_predictions_for_random_rows(
     m: int, p: int, chronological: tuple[float, float], round_robin: tuple[float, float]
 ) -> None:
-    """Model C predicts what random rows gave (section 6), up to sampling noise and, for chronological, a percent."""
+    """Model C predicts the figures of random rows (section 6), up to sampling noise and, for chronological, a percent."""
     assert float(variance_chronological(m, p, "C")) == pytest.approx(chronological[1], abs=0.5)
     assert float(variance_round_robin(m, p, "C")) == round_robin[1]
     noise = float(sampling_noise(m, p, 4000))

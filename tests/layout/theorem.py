@@ -45,7 +45,7 @@ def variance_chronological(side: int, periods: int, model: Model) -> Fraction:
 
 
 def variance_ratio(side: int, periods: int, model: Model) -> Fraction:
-    """Chronological over round-robin; above 1 for m >= 2 and q > 1, which is what the theorem claims."""
+    """Chronological over round-robin; above 1 for m >= 2 and q > 1, as the theorem claims."""
     square = Fraction(periods, side) ** 2
     parts = side if model == "C" else side + 1
     return (_constant(model) + (3 * side - 4) * square) / (3 * parts)

@@ -30,14 +30,14 @@ def of(update: float, probe: float, disk: float, probes: float = 1.0) -> Evaluat
 
 
 def beats(one: Evaluation, other: Evaluation) -> bool:
-    """Return whether one is at least as good in all three figures and better in one."""
+    """Return whether ``one`` is at least as good in all three figures and better in one figure."""
     pairs = [(one.update.value, other.update.value), (one.probe.value, other.probe.value), (one.disk, other.disk)]
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
 @given(st.lists(FIGURES, min_size=1, max_size=12))
 def test_the_front_is_what_nothing_beats(figures: list[tuple[int, int, int]]) -> None:
-    """Every layout is on the front or beaten by one of it, and none of the front beats another."""
+    """Every layout is on the front or beaten by a layout of it, and no layout of the front beats another."""
     evaluations = [of(*numbers) for numbers in figures]
     front = pareto(evaluations)
     for candidate in evaluations:
@@ -80,7 +80,7 @@ def test_scans_pay_for_every_file() -> None:
 
 @pytest.mark.parametrize("periods", [1, 2, 3, 7, 24, 100])
 def test_candidates_can_exist_for_every_window(periods: int) -> None:
-    """Each is a layout of p, none comes twice, and both techniques are there."""
+    """Each is a layout of p, no layout comes twice, and both techniques occur."""
     layouts = candidates(periods)
     assert len(set(layouts)) == len(layouts)
     assert {layout.periods for layout in layouts} == {periods}

@@ -37,7 +37,7 @@ SEALED = [
 
 @pytest.mark.parametrize("layout", SEALED, ids=str)
 def test_appended_runs_are_those_of_the_slow_model(layout: Layout) -> None:
-    """Files, rows written again and dead rows on average are what a model of tables with a counter for each run has."""
+    """Mean files, rows written again and dead rows agree with a model of tables with a counter for each run."""
     # the model averages 3p updates and looks after each; the footprint about a cycle, and at some updates only
     slow, predicted, load = figures(layout), footprint(layout, uniform(layout.periods)), uniform(layout.periods)
     assert predicted.files == pytest.approx(slow.files, rel=0.05)
@@ -83,7 +83,7 @@ def test_runs_that_cannot_be_sealed_are_counted_block_by_block() -> None:
 
 
 def test_more_rows_for_a_key_lie_in_more_files() -> None:
-    """A key of one row lies in one file; one of many in nearly all."""
+    """A key of one row lies in one file; a key of many rows lies in nearly all."""
     layout = resolve(periods=24, label="WK")
     single, many = (
         footprint(layout, Workload(24, 1000.0, uniform(24).shares, 1000.0, rows_per_key=rows)) for rows in (1.0, 10_000.0)

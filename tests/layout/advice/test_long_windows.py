@@ -57,7 +57,7 @@ def test_very_many_blocks_are_simulated_together(lifetimes: Lifetimes, monkeypat
 
 
 def test_a_month_of_minutes_is_simulated_in_some_thousand_updates() -> None:
-    """A window of 43 200 slots is one of 432, slots a hundred times as long; its files grow with the root of p."""
+    """A window of 43 200 slots is like a window of 432 slots that are a hundred times as long; files grow with the root of p."""
     month, short = (footprint(resolve(periods=p, label="WK"), load(Lifetimes("uniform", p), p)) for p in (43_200, 432))
     assert len(month.updates) < 5000
     live = [load(Lifetimes("uniform", p), p).live for p in (43_200, 432)]

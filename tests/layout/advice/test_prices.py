@@ -1,4 +1,4 @@
-"""Prices: what work costs and how sure that is; and how runs are dealt to tasks."""
+"""Prices: the cost of work with its uncertainty; and how runs are distributed over tasks."""
 
 from __future__ import annotations
 
