@@ -323,12 +323,12 @@ def _join(bench: Bench) -> Ratio:
 
 
 def _computed(bench: Bench, watched: _Watched) -> DataFrame:
-    own = bench.spark.newSession()
-    own.conf.set("spark.sql.session.timeZone", "UTC")
+    session = bench.spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
     for name in ("a", "b"):
         live = f"unix_micros(_exp) > {watched.now}"
-        own.read.parquet(*watched.files(name)).where(live).createOrReplaceTempView(name)
-    return own.sql(_JOINED_BY_HAND)
+        session.read.parquet(*watched.files(name)).where(live).createOrReplaceTempView(name)
+    return session.sql(_JOINED_BY_HAND)
 
 
 def _again(bench: Bench, watched: _Watched) -> float:

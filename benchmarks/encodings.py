@@ -74,10 +74,10 @@ def _rows() -> pa.Table:
 
 
 def _written(session: SparkSession, rows: DataFrame, target: Path, settings: dict[str, str]) -> float:
-    own = {**COMPRESSION, **key_settings([("k", "string")]), "parquet.page.write-checksum.enabled": "true", **settings}
-    codec = own.pop("spark.sql.parquet.compression.codec")
+    options = {**COMPRESSION, **key_settings([("k", "string")]), "parquet.page.write-checksum.enabled": "true", **settings}
+    codec = options.pop("spark.sql.parquet.compression.codec")
     before = _processor_seconds(session)
-    rows.write.partitionBy("block").mode("overwrite").options(**own, compression=codec).parquet(str(target))
+    rows.write.partitionBy("block").mode("overwrite").options(**options, compression=codec).parquet(str(target))
     return _processor_seconds(session) - before
 
 

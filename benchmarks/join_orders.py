@@ -154,8 +154,8 @@ def generate(inputs: Order, units: int, seed: int) -> list[Row]:
     chosen = rng.choice(len(inputs), size=ticks, p=shares / shares.sum())
     values = rng.integers(1, np.array([int(stream.values[""]) for stream in inputs])[chosen] + 1)
     return [
-        (tick, inputs[which].name, value)
-        for tick, (which, value) in enumerate(zip(chosen.tolist(), values.tolist(), strict=True), start=1)
+        (tick, inputs[number].name, value)
+        for tick, (number, value) in enumerate(zip(chosen.tolist(), values.tolist(), strict=True), start=1)
     ]
 
 

@@ -112,8 +112,8 @@ def _beside_bare(bench: Bench, warehouse: Warehouse, table: _Table, kind: str, k
         "files of the table": len(table.files),
     }
     ours, like, without = (
-        Sample(what, "s", tuple(seconds))
-        for what, seconds in (("probe", api), ("bare query", ordered), ("bare query, no order", unordered))
+        Sample(label, "s", tuple(seconds))
+        for label, seconds in (("probe", api), ("bare query", ordered), ("bare query, no order", unordered))
     )
     text = f"key with {kind} rows (median {statistics.median(rows):.0f})"
     return [

@@ -26,15 +26,15 @@ def measure(bench: Bench) -> list[Ratio]:
     project = bench.project
     paths = ", ".join(f"'{path}'" for path in project.files())
     query = f"SELECT {SELECTED} FROM read_parquet([{paths}])"
-    with project.opened() as warehouse, duckdb.connect() as default, duckdb.connect() as same:
+    with project.opened() as warehouse, duckdb.connect() as default, duckdb.connect() as tuned:
         settings = "SET TimeZone = 'UTC'; SET parquet_metadata_cache = true"
         default.execute(settings)
-        same.execute(f"{settings}; SET preserve_insertion_order = false")
+        tuned.execute(f"{settings}; SET preserve_insertion_order = false")
         api, bare, alike = in_turn(
             [
                 timed(lambda: warehouse.scan(TABLE).arrow()),
                 timed(lambda: default.sql(query).to_arrow_table()),
-                timed(lambda: same.sql(query).to_arrow_table()),
+                timed(lambda: tuned.sql(query).to_arrow_table()),
             ],
             bench.settings.repeat,
         )

@@ -171,15 +171,15 @@ def timed(ask: Callable[[], object], times: int = 3) -> float:
 
 def shared(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
     """Updates with twenty aggregates of three windows and without any, in turn: one pass over the arrived rows serves all."""
-    every = twenty()
-    pair = Traffic(work / "none", rows, {}).declare(), Traffic(work / "twenty", rows, every).declare()
+    aggregates = twenty()
+    pair = Traffic(work / "none", rows, {}).declare(), Traffic(work / "twenty", rows, aggregates).declare()
     seconds: list[tuple[float, float]] = []
     for hour in range(1, updates + 4):
         for traffic in pair:
             traffic.land(hour)
         seconds.append((pair[0].update(spark, hour)[0], pair[1].update(spark, hour)[0]))
     plain, many = (statistics.median(seconds_of_project) for seconds_of_project in zip(*seconds[3:], strict=True))
-    due = 3 * len(every)
+    due = 3 * len(aggregates)
     most = 1.3 * plain + 0.05 * due
     evidence = f"{many:.2f} s and {plain:.2f} s; {due} answers are due, so {most:.2f} s are allowed"
     yield ["shared: update with twenty aggregates / without", f"{many / plain:.2f}", evidence, _verdict(many <= most)]
@@ -236,14 +236,14 @@ def latest(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
     for hour in range(2, _SEALED + 2):
         traffic.land(hour)
         traffic.update(spark, hour)
-    query, again, first, put, live = _ANSWER.format(table="s"), [], [], None, 0
+    query, repeated, first, put, live = _ANSWER.format(table="s"), [], [], None, 0
     with Warehouse.open(traffic.directory) as warehouse:
         warehouse.sql(query, now=instant(traffic.hour), isolation="latest").all()
         for hour in range(_SEALED + 2, _SEALED + updates + 2):
             traffic.land(hour)
             traffic.update(spark, hour)
             rows_of_answer, seconds, put = _asked_latest(warehouse, query, hour)
-            again.append(seconds)
+            repeated.append(seconds)
             with Warehouse.open(traffic.directory) as other:
                 expected, seconds, _ = _asked_latest(other, query, hour)
                 first.append(seconds)
@@ -251,9 +251,9 @@ def latest(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
                 pinned = other.sql(query, now=instant(hour)).all()
             if not sorted(rows_of_answer) == sorted(expected) == sorted(pinned):
                 raise click.ClickException("the answer is not that of the rows")
-    ratio = statistics.median(again) / statistics.median(first)
+    ratio = statistics.median(repeated) / statistics.median(first)
     read = f"{put[1]} of {put[0]} files were read" if put else "all files were read"
-    evidence = f"{statistics.median(again):.3f} s and {statistics.median(first):.3f} s over {live:,} rows; {read}"
+    evidence = f"{statistics.median(repeated):.3f} s and {statistics.median(first):.3f} s over {live:,} rows; {read}"
     yield ["latest: asked again after an update / the first time", f"{ratio:.2f}", evidence, _verdict(ratio <= 0.2)]
 
 

@@ -59,12 +59,12 @@ def growth(runs: Sequence[tuple[Job, Results]], directory: Path) -> Path:
                 measured = spread(results, entry.name, quantity, job)
                 if measured is not None:
                     lines.setdefault(entry.name, {})[job.rows] = measured.median
-        own = lines.get(OURS, {})
+        our_values = lines.get(OURS, {})
         by_size(directory / f"{quantity.name}-by-rows.png", quantity.title, quantity.unit, lines, OURS)
         sizes = [job.rows for job, _ in runs]
         rows = [["", *(f"{size:,}" for size in sizes), "as fast as stream-wh at"]]
         for name, values in lines.items():
-            met = ", ".join(f"{crossing:,}" for crossing in crossings(own, values)) if name != OURS else ""
+            met = ", ".join(f"{crossing:,}" for crossing in crossings(our_values, values)) if name != OURS else ""
             rows.append([name, *(f"{values[size]:.3g}" if size in values else "" for size in sizes), met])
         unit = f", {quantity.unit}" if quantity.unit else ""
         parts += [f"## {quantity.title}{unit}", markdown_table(rows), f"![{quantity.title}]({quantity.name}-by-rows.png)"]

@@ -117,13 +117,13 @@ def _c1(experiments: Experiments) -> Finding:
     square, flat, tall = (small.update(name) for name in ("Rebuild4x4", "Rebuild2x8", "Rebuild8x2"))
     ratio = square / statistics.mean((flat, tall))
     queries = [
-        small.median(f"Rebuild{shape}", what) / small.median("Rebuild4x4", what)
+        small.median(f"Rebuild{shape}", quantity) / small.median("Rebuild4x4", quantity)
         for shape in ("2x8", "8x2")
-        for what in ("many", "scan")
+        for quantity in ("many", "scan")
     ]
-    alike = all(abs(quotient - 1) <= _ALIKE for quotient in queries)
+    equal = all(abs(quotient - 1) <= _ALIKE for quotient in queries)
     text = f"4x4 / mean of 2x8, 8x2: {ratio:.2f} (predicted 0.78); 8x2 / 2x8: {tall / flat:.2f}; probes, scans: {_times(queries)}"
-    return Finding(ratio < 1 and tall < flat and alike, text)
+    return Finding(ratio < 1 and tall < flat and equal, text)
 
 
 def _c2(experiments: Experiments) -> Finding:

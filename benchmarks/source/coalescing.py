@@ -370,13 +370,13 @@ def main(members: int, window: int, points: int, results: Path) -> None:
         [name, words, "holds" if holds else f"does not hold here{_why(name)}", text] for name, words, holds, text in claimed
     ]
     holding = sum(holds for *_, holds, _ in claimed)
-    made = (
+    setup = (
         f"{members:,} members of one group, a window of {window:,}, in Python, least of three times of the processor; "
         f"{holding} of {len(claimed)} claims hold. {machine()['processor']}."
     )
     parts = [
         "# Eager and lazy coalescing: the source's experiments",
-        made,
+        setup,
         markdown_table([head, *judged], numbers=False),
         f"## {points:,} stored points, cp 0.9, 1,000 groups, DuckDB, one thread",
         markdown_table([["", "rows", "ms"], *islands(points)]),

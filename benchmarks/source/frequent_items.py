@@ -228,8 +228,8 @@ def _page(grid: Grid, rows: int, trials: int) -> str:
     for (b, k), mean in grid.items():
         numbers = (f"{mean.delta:.1%}", f"{mean.above:.3g}", f"{mean.reported:.3g}", f"{mean.found:.0%}", f"{mean.pairs:.0f}")
         table.append([f"{b}, {k}", *numbers, f"{mean.error:.1%}"])
-    made = f"{rows} rows a window, {trials} windows, Zipf({EXPONENT}) over {ITEMS} items. {machine()['processor']}."
-    parts = ["# Frequent items: chapter 6 of the source", made, markdown_table([head, *judged], numbers=False)]
+    setup = f"{rows} rows a window, {trials} windows, Zipf({EXPONENT}) over {ITEMS} items. {machine()['processor']}."
+    parts = ["# Frequent items: chapter 6 of the source", setup, markdown_table([head, *judged], numbers=False)]
     parts += [f"![{name}](frequent-{name}.png)" for name in _DRAWN]
     return "\n\n".join([*parts, markdown_table(table)]) + "\n"
 

@@ -197,8 +197,8 @@ def _of_values(means: Shares, window: int) -> Iterator[_Claim]:
 
 def _of_weather(means: Shares, window: int) -> Iterator[_Claim]:
     fixed, variable = (means[Setting(window, "weather"), method] for method in ("PROB", "PROBV"))
-    alike = abs(fixed.pairs - variable.pairs) <= 0.02
-    yield "7", "weather: half of the memory gives 90 %, PROB is PROBV", min(fixed.pairs, variable.pairs) >= 0.9 and alike, (
+    equal = abs(fixed.pairs - variable.pairs) <= 0.02
+    yield "7", "weather: half of the memory gives 90 %, PROB is PROBV", min(fixed.pairs, variable.pairs) >= 0.9 and equal, (
         f"{fixed.pairs:.3f}, {variable.pairs:.3f}"
     )
     yield "8", "weather: both streams have about half of the memory", abs(variable.of_first - 0.5) <= 0.05, (
@@ -235,7 +235,7 @@ def _page(means: Shares, lengths: int, window: int, seeds: int) -> str:
         missed = [f"{means[setting, method].incomplete:.3f}" for method in ("PROB", "LIFE", "RAND")]
         sheet = " ".join(f"{share:.3f}" for share in _SHEET[setting.kind, setting.memory])
         rows.append([setting.kind, str(setting.memory), *values, *missed, sheet])
-    made = (
+    setup = (
         f"{seeds} pairs of streams of {lengths} windows for each setting; where nothing else is said {VALUES} values, Zipf 1, a "
         f"memory of a window, which is {window}; counted after a warm-up of two windows. {machine()['processor']}. The sheet's "
         "values are of a window of 400, of other drawn streams. PROB and LIFE know how often a value comes in the whole stream: "
@@ -243,7 +243,7 @@ def _page(means: Shares, lengths: int, window: int, seeds: int) -> str:
     )
     parts = [
         "# Window joins that cannot keep everything: the source's experiments",
-        made,
+        setup,
         markdown_table([["figure", "claim", "verdict", "measured"], *judged], numbers=False),
         "![share of the exact pairs, by memory, skew and number of values](join-shedding.png)",
         "## Share of the exact pairs, and of tuples that miss a partner",
@@ -256,21 +256,21 @@ def _draw(means: Mapping[tuple[Setting, str], Share], window: int, results: Path
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra `bench` has it
 
     figure = Figure(figsize=(10, 10), layout="constrained")
-    every = figure.subplots(3, 2, sharey=True)
+    panels = figure.subplots(3, 2, sharey=True)
     for column, kind in enumerate(KINDS):
         lines: dict[str, list[tuple[float, Setting]]] = {
             "memory / window": [(memory, Setting(window, kind, memory)) for memory in MEMORIES],
             "skew": [(skew, Setting(window, kind, skews=(skew, skew))) for skew in SKEWS],
             "values": [(values, Setting(window, kind, values=values)) for values in DOMAINS],
         }
-        for axes, (label, line) in zip(every[:, column], lines.items(), strict=True):
+        for axes, (label, line) in zip(panels[:, column], lines.items(), strict=True):
             for method in ("RAND", "LIFE", "PROB", "OPT", "OPTV"):
                 axes.plot(
                     [place for place, _ in line], [means[setting, method].pairs for _, setting in line], marker="o", label=method
                 )
             axes.set(xlabel=label, ylabel="share of the exact pairs", title=kind, ylim=(0, 1))
             axes.grid(alpha=0.3)
-        every[0, column].legend()
+        panels[0, column].legend()
     figure.savefig(results / "join-shedding.png", dpi=110)
 
 

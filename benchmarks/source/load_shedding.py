@@ -273,7 +273,7 @@ def _page(means: Sweep, real: Sweep, aware: Mapping[float, float], best: Optimum
     far = close_to_the_sheet(means)
     within = len(RECOMPUTED) * len(RATIOS) - len(far)
     deviations = "; ".join(f"{name}, cp {cp}, {ratio:.0%}: {ours:.3f} for {expected}" for name, cp, ratio, ours, expected in far)
-    made = (
+    setup = (
         f"{streams} streams of {MEMBERS} members for each probability of coalescing (cp), one window filled from empty, "
         f"ties drawn. {machine()['processor']}."
     )
@@ -285,7 +285,7 @@ def _page(means: Sweep, real: Sweep, aware: Mapping[float, float], best: Optimum
     )
     parts = [
         "# Load shedding that knows what it costs: the source's experiments",
-        made,
+        setup,
         markdown_table([["figure", "claim", "verdict", "measured"], *judged], numbers=False),
         close,
         optimal,

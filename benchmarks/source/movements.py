@@ -295,8 +295,8 @@ def main(seeds: int, results: Path) -> None:
 def _page(table: Table, seeds: int) -> str:
     judged = [["", "claim of the source", "verdict", "measured"]]
     for claim in claims(table):
-        why = f": {claim.why}" if claim.why else ""
-        judged.append([claim.name, claim.text, "holds" if claim.holds else f"does not hold here{why}", claim.measured])
+        reason = f": {claim.why}" if claim.why else ""
+        judged.append([claim.name, claim.text, "holds" if claim.holds else f"does not hold here{reason}", claim.measured])
     names: Mapping[str, str] = {
         "aborts": "ended, %", "staleness": "staleness, s", "between": "again after, s", "throughput": "a second",
         "response": "one-time: response, s", "once_staleness": "one-time: staleness, s",
@@ -304,9 +304,9 @@ def _page(table: Table, seeds: int) -> str:
     rows = [["test, scheduler", *names.values()]]
     for (setting, kind), claim in table.items():
         rows.append([f"{setting}, {kind}", *(f"{getattr(claim, name):.2f}" for name in names)])
-    made = f"A model of one processor, {seeds} draws, one window length each. LWS is Algorithm 7, TTU Algorithm 8."
+    setup = f"A model of one processor, {seeds} draws, one window length each. LWS is Algorithm 7, TTU Algorithm 8."
     pictures = "\n".join(f"![{name}](movements-{name}.png)" for name in ("aborts", "staleness"))
-    parts = ("# Queries while windows move: chapter 7 of the source", made, markdown_table(judged, numbers=False), pictures)
+    parts = ("# Queries while windows move: chapter 7 of the source", setup, markdown_table(judged, numbers=False), pictures)
     return "\n\n".join((*parts, markdown_table(rows))) + "\n"
 
 

@@ -54,7 +54,7 @@ class Archive:
         """Return the archive after rows were evicted at a time, or dropped unseen; all others lived to their natural end."""
         unseen = frozenset(dropped)
         until = {}
-        for row in ((stream, place) for stream in (0, 1) for place in range(len(streams[stream]))):
+        for row in ((stream, number) for stream in (0, 1) for number in range(len(streams[stream]))):
             last = row[1] + window - 1 if evicted is None or row not in evicted else evicted[row]
             until[row] = position(row) if row in unseen else 2 * last + 1
         return cls(streams, window, until, unseen, set(unseen))
@@ -112,12 +112,12 @@ def metric_by_formula(
     """
     incomplete = 0
     for stream in (0, 1):
-        own, partner_values = streams[stream], streams[1 - stream]
-        for place, value in enumerate(own):
-            partners = [other for other, theirs in enumerate(partner_values) if theirs == value and abs(other - place) < window]
-            later = max((other for other in partners if other >= place), default=place)
-            earlier = [other for other in partners if other < place]
-            complete = last[stream][place] >= later and all(last[1 - stream][other] >= place for other in earlier)
+        values, partner_values = streams[stream], streams[1 - stream]
+        for number, value in enumerate(values):
+            partners = [other for other, theirs in enumerate(partner_values) if theirs == value and abs(other - number) < window]
+            later = max((other for other in partners if other >= number), default=number)
+            earlier = [other for other in partners if other < number]
+            complete = last[stream][number] >= later and all(last[1 - stream][other] >= number for other in earlier)
             incomplete += not complete
     return incomplete
 

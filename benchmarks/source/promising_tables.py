@@ -81,7 +81,7 @@ def delivered(place: Path, spark: SparkSession, seed: int, share: float, *, guid
     costs = [_by_key(drawn, now) for now in range(batches)]
     exact = [sum(pairs for pairs, _ in cost.values()) for cost in costs]
     random = Random(seed)  # noqa: S311 - an order, no secret
-    made = work = 0.0
+    results = work = 0.0
     for now in range(batches):
         prefer = "desc" if guided else f"pmod(xxhash64(k, {random.randrange(1 << 31)}), 1000003)"
         _declare(place, max(1, round(share * sum(exact) / batches)), prefer)
@@ -90,10 +90,10 @@ def delivered(place: Path, spark: SparkSession, seed: int, share: float, *, guid
         Warehouse.open(place).update(time, spark=spark)
         for key, count in _made(place, now).items():
             pairs, cost = costs[now][key]
-            made += count
+            results += count
             work += cost * count / pairs
     whole = sum(unit.cost for now in range(batches) for unit in units_of(drawn, now))
-    return Delivered(made / sum(exact), work / whole)
+    return Delivered(results / sum(exact), work / whole)
 
 
 def _declare(directory: Path, pairs: int, prefer: str) -> None:

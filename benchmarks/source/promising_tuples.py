@@ -136,13 +136,13 @@ def main(seeds: int, results: Path, *, spark: bool) -> None:
     for (name, budget, cut), outcome in outcomes.items():
         numbers = (outcome.share, outcome.error, outcome.precision, outcome.recall, outcome.age)
         rows.append([name, cut, f"{budget:.0%}", *(f"{number:.4f}" for number in numbers)])
-    made = (
+    setup = (
         f"{seeds} pairs of streams, {KEYS} keys, Zipf 1, {ROWS} rows a batch, a window of {WINDOW} of {BATCHES} batches. Work is "
         "a look at each unit and the rows that it reaches, so where zones are longer the same share is less work."
     )
     page = "\n\n".join([
         "# Promising tuples: three goals under a budget",
-        made,
+        setup,
         markdown_table([["claim", "verdict", "measured"], *judged], numbers=False),
         "![share, error of the histogram and precision of rare keys, by budget](promising-tuples.png)",
         markdown_table(rows),

@@ -327,7 +327,7 @@ def _page(table: Table, seeds: int, updates: int) -> str:
     for (load, size, technique), claim in table.items():
         numbers = (claim.refreshes, claim.useful, claim.latency)
         rows.append([f"{load}, {size}, {technique}", *(f"{number:.2f}" for number in numbers), f"{claim.tasks:.0f}"])
-    made = (
+    setup = (
         f"A model: {GROUPS} groups, windows of {WINDOWS[0]} to {WINDOWS[1]} updates, periods up to half a window, {seeds} draws "
         f"of the queries, {updates} updates. A run takes `scan * longest window + single * queries` updates: "
         + "; ".join(f"{load.name} scan {load.scan}, single {load.single}" for load in LOADS)
@@ -338,7 +338,7 @@ def _page(table: Table, seeds: int, updates: int) -> str:
         "\n\n".join(
             [
                 "# Shared refreshes: chapter 8 of the source",
-                made,
+                setup,
                 markdown_table(judged, numbers=False),
                 *pictures,
                 markdown_table(rows),

@@ -129,13 +129,13 @@ class Granularities:
     def _push(self, level: int, ticks: list[int]) -> None:
         if level == self.depth:
             return
-        own = self.levels[level]
-        if own and len(own[-1]) < self.n**level:
-            own[-1].extend(ticks)
+        zones_of_level = self.levels[level]
+        if zones_of_level and len(zones_of_level[-1]) < self.n**level:
+            zones_of_level[-1].extend(ticks)
             return
-        if len(own) == self.n:
-            self._push(level + 1, own.pop(0))
-        own.append(list(ticks))
+        if len(zones_of_level) == self.n:
+            self._push(level + 1, zones_of_level.pop(0))
+        zones_of_level.append(list(ticks))
 
 
 def found_by_pyramid(counts: Sequence[int]) -> Iterator[tuple[int, int]]:

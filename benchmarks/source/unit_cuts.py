@@ -37,13 +37,13 @@ def delivered(cut: Cut, budget: float, seeds: int, *, guided: bool) -> float:
 
 
 def _played(drawn: _Batches, cut: Cut, budget: float, random: Random, *, guided: bool) -> float:
-    all_pairs = made = 0
+    all_pairs = pairs = 0
     for now in range(BATCHES):
         units = _by_key(drawn, now) if cut == "key" else _by_batch(drawn, now)
         rows = max(2, int(budget * sum(worth.rows for worth in units.values())))
         all_pairs += sum(worth.pairs for worth in units.values())
-        made += sum(allocate(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
-    return made / all_pairs
+        pairs += sum(allocate(units, ViewBudget(rows=rows), rows).values()) if guided else _in_no_order(units, rows, random)
+    return pairs / all_pairs
 
 
 def delivered_by_looks(cut: Cut, budget: float, seeds: int) -> float:
@@ -116,11 +116,11 @@ def _worth(left: int, right: int) -> Worth:
 
 
 def _in_no_order(units: Mapping[Unit, Worth], rows: int, random: Random) -> int:
-    made = 0
+    delivered_pairs = 0
     for unit in random.sample(list(units), len(units)):
-        made += units[unit].pairs_within(rows)
+        delivered_pairs += units[unit].pairs_within(rows)
         rows = max(0, rows - units[unit].rows)
-    return made
+    return delivered_pairs
 
 
 @click.command(epilog="Example: python -m benchmarks.source.unit_cuts --seeds 5")

@@ -96,9 +96,9 @@ def test_what_spark_wrote_is_what_the_partitions_tell(history: Project) -> None:
         assert before is not None
         assert after is not None
         runs, _ = _written_runs(before.partitions, after.partitions)
-        (own,) = [entry for entry in counts if entry.stream == "a"]
-        assert len(runs) == own.files_added
-        assert own.inserted <= sum(runs) <= own.inserted + own.rewritten
+        (entry_of_a,) = [entry for entry in counts if entry.stream == "a"]
+        assert len(runs) == entry_of_a.files_added
+        assert entry_of_a.inserted <= sum(runs) <= entry_of_a.inserted + entry_of_a.rewritten
 
 
 def test_real_tables_get_advice_or_the_reason_why_not(history: Project) -> None:
@@ -108,8 +108,8 @@ def test_real_tables_get_advice_or_the_reason_why_not(history: Project) -> None:
             advice = advise(reader, table, spark={}, retain=0, now=reader.epoch.committed_at)
             assert advice.current is not None
             assert any("too few to fit" in note for note in advice.notes)
-        for table, why in (("counts", "cut by its search key"), ("r", "is a relation")):
-            with pytest.raises(UsageError, match=why):
+        for table, reason in (("counts", "cut by its search key"), ("r", "is a relation")):
+            with pytest.raises(UsageError, match=reason):
                 advise(reader, table, spark={}, retain=0, now=0)
 
 

@@ -70,8 +70,8 @@ def test_a_name_that_leaves_no_room_for_the_archives_is_a_fault(tmp_path: Path) 
 def test_an_archive_is_declared_with_its_stream(tmp_path: Path) -> None:
     """While rows go into it; later it is frozen, as a table that is no longer declared."""
     epoch = with_archive(loaded(tmp_path, ARCHIVED))
-    same = compare(loaded(tmp_path, ARCHIVED), epoch)
-    assert (same.problems, same.warnings) == ((), ())
+    unchanged = compare(loaded(tmp_path, ARCHIVED), epoch)
+    assert (unchanged.problems, unchanged.warnings) == ((), ())
     off = compare(loaded(tmp_path), epoch)
     assert (off.problems, len(off.warnings)) == ((), 1)
     assert "`stream-wh drop flights_archive`" in off.warnings[0]

@@ -39,11 +39,11 @@ def declared(directory: Path, **changes: object) -> CoalescedDefinition:
 
 def test_the_columns_of_each_way_to_compare(tmp_path: Path) -> None:
     """Values stay as they are; of a condition over neighbours there are four each; of a condition its truth."""
-    own = (("valid_from", "timestamp"), ("valid_to", "timestamp"), ("members", "bigint"), ("open", "boolean"))
+    state_columns = (("valid_from", "timestamp"), ("valid_to", "timestamp"), ("members", "bigint"), ("open", "boolean"))
     plain = declared(tmp_path)
-    assert (plain.columns, plain.search_key, plain.window) == ((("k", "string"), ("v", "int"), *own), ("k",), 24 * HOUR)
+    assert (plain.columns, plain.search_key, plain.window) == ((("k", "string"), ("v", "int"), *state_columns), ("k",), 24 * HOUR)
     bounded = declared(tmp_path, values=None, same="abs(V - previous.v) <= 1", window=None, rows=9, group_by=None)
-    assert bounded.columns == (*((f"{end}_v", "int") for end in ("first", "last", "min", "max")), *own)
+    assert bounded.columns == (*((f"{end}_v", "int") for end in ("first", "last", "min", "max")), *state_columns)
     assert (bounded.rows, bounded.search_key, bounded.compared) == (9, ("valid_from",), ("v",))
     truth = declared(tmp_path, values=None, of="v > 1 OR d IS NULL", search_key=["holds", "K"])
     assert (truth.columns[1], truth.search_key) == (("holds", "boolean"), ("holds", "k"))
@@ -96,9 +96,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path, changes: dict[str, object], k
     """Each fault names the key and says what is allowed."""
     with pytest.raises(ConfigurationError) as refused:
         declared(tmp_path, **changes)
-    own = [problem for problem in refused.value.problems if problem.key == f"coalesced.c.{key}"]
-    assert own, [str(problem) for problem in refused.value.problems]
-    assert any(found in problem.found and problem.allowed for problem in own), own
+    faults = [problem for problem in refused.value.problems if problem.key == f"coalesced.c.{key}"]
+    assert faults, [str(problem) for problem in refused.value.problems]
+    assert any(found in problem.found and problem.allowed for problem in faults), faults
 
 
 def test_no_aggregate_counts_its_rows(tmp_path: Path) -> None:

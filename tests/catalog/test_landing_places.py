@@ -55,9 +55,9 @@ def test_a_landing_in_a_store_is_recorded_as_it_is(tmp_path: Path) -> None:
         project = Project(tmp_path / name, None, {"a": stream(landing="s3://b/in")})
         catalog = load_catalog(project.directory)
         declared = catalog.streams[0]
-        again = stream_of(declaration_of(declared, catalog.root), "a", catalog.root)
-        assert (again.store, again.landing) == (declared.store, declared.landing) == (ObjectPath("s3://b/in"), again.landing)
-        directories.append(again.landing)
+        reread = stream_of(declaration_of(declared, catalog.root), "a", catalog.root)
+        assert (reread.store, reread.landing) == (declared.store, declared.landing) == (ObjectPath("s3://b/in"), reread.landing)
+        directories.append(reread.landing)
     assert directories[0] != directories[1]
 
 

@@ -72,8 +72,8 @@ def test_every_key_is_carried(tmp_path: Path) -> None:
 
 def test_shares_of_one_stream(tmp_path: Path) -> None:
     """What a stream says of its own rows holds for it alone, and the rest is of all."""
-    own = {"dead_on_arrival": 0.9, "late": 1.0}
-    health = loaded(tmp_path, {f"{STREAM}.health": own, "health": {"rejected": 0.2, "late": 0.3}}).health
+    shares = {"dead_on_arrival": 0.9, "late": 1.0}
+    health = loaded(tmp_path, {f"{STREAM}.health": shares, "health": {"rejected": 0.2, "late": 0.3}}).health
     flights, weather = health.of_table("flights"), health.of_table("weather")
     assert (flights.rejected, flights.dead_on_arrival, flights.late) == (0.2, 0.9, 1.0)
     assert (weather.rejected, weather.dead_on_arrival, weather.late) == (0.2, 0.05, 0.3)

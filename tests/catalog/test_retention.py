@@ -84,10 +84,10 @@ def test_a_relation_has_no_bound(tmp_path: Path) -> None:
 def test_a_row_is_gone_within_the_bound(bound: int, retain: int | None, interval: int) -> None:
     """Its slot, L - 1 updates more, retain, the next update and one interval of being late fit; one more update would not."""
     derived = derived_retain(retain, [bound], interval)
-    left = dead_updates(bound, derived, interval)
-    if left >= 1:
-        assert left * interval + derived + interval + interval <= bound
-        assert (left + 1) * interval + derived + interval + interval > bound
+    updates = dead_updates(bound, derived, interval)
+    if updates >= 1:
+        assert updates * interval + derived + interval + interval <= bound
+        assert (updates + 1) * interval + derived + interval + interval > bound
     elif retain is None:
         assert bound < 3 * interval
 
@@ -135,8 +135,8 @@ def test_keep_is_that_of_the_table_else_of_the_warehouse(tmp_path: Path) -> None
     columns = {"k": "string", "b": "timestamp"}
     relation = {"landing": "landing/planes", "format": "csv", "search_key": "k", "changed_at": "b", "columns": columns}
     view = {"sql": "SELECT tailnum FROM flights", "search_key": "tailnum"}
-    own = {"warehouse.keep": "2w", "relations": {"planes": relation}, "views": {"v": {**view, "keep": "0s"}}}
-    assert dict(keep_by_table(loaded(tmp_path, own))) == {"flights": 14 * DAY, "planes": 14 * DAY, "v": 0}
+    changes = {"warehouse.keep": "2w", "relations": {"planes": relation}, "views": {"v": {**view, "keep": "0s"}}}
+    assert dict(keep_by_table(loaded(tmp_path, changes))) == {"flights": 14 * DAY, "planes": 14 * DAY, "v": 0}
     everywhere = {"warehouse.keep": "forever", "streams.flights.keep": "1d", "views": {"v": view}}
     assert dict(keep_by_table(loaded(tmp_path, everywhere))) == {"flights": DAY}
     other = {"relations": {"planes": {**relation, "keep": "3d"}}, "streams.flights.keep": "forever"}

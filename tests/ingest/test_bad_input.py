@@ -122,9 +122,9 @@ def test_unreadable_csv_files_are_left_out_and_block_nothing(tmp_path: Path, spa
         "keyless.csv": "header",
     }
     assert project.keys() == "blank crlf good"
-    again = project.update(2)
-    assert left_out(again) == {}
-    assert len(again.landing[0].unreadable) == 5
+    second = project.update(2)
+    assert left_out(second) == {}
+    assert len(second.landing[0].unreadable) == 5
     project.land("unknown.csv", csv(row("mended", 1.5, 6)))
     project.update(2.5)
     assert project.keys() == "blank crlf good", "the window does not move, so nothing is loaded"

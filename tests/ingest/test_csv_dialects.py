@@ -106,7 +106,7 @@ def test_a_header_in_another_encoding(tmp_path: Path) -> None:
     """A name that is not UTF-8 is no declared name: the message says to declare the encoding."""
     target = declared(tmp_path, columns={"k": "string", "b": "timestamp", "Größe": "int"}, expires=None, max_lifetime=None)
     reasons = left_out(target, {"1.csv": "k,b,Größe\nx,2024-07-10 08:00:00,1\n".encode("cp1252"), "2.csv": "k,b,More\n"})
-    assert {name: 'encoding = "windows-1252"' in why for name, (_, why) in reasons.items()} == {"1.csv": True, "2.csv": False}
+    assert {name: 'encoding = "windows-1252"' in text for name, (_, text) in reasons.items()} == {"1.csv": True, "2.csv": False}
 
 
 def test_java_knows_every_encoding(spark: SparkSession) -> None:

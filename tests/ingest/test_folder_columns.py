@@ -75,10 +75,10 @@ def test_rows_have_the_values_of_their_folders(tmp_path: Path, spark: SparkSessi
 def test_every_format_has_them_and_expressions_see_them(tmp_path: Path, spark: SparkSession) -> None:
     """The folder counts where records have a value of that name too; `expr`, `arrival` and the search key may use it."""
     columns = {**COLUMNS, "day": "date", "tag": {"type": "string", "expr": "concat(day, '/', upper(`k`))"}}
-    own = {"columns": columns, "partitions": ["day"], "search_key": ["day", "k"]}
+    declaration = {"columns": columns, "partitions": ["day"], "search_key": ["day", "k"]}
     formats = ("csv", "json", "parquet")
     project = Project(
-        tmp_path / "project", spark, {name: stream(landing=f"landing/{name}", format=name, **own) for name in formats}
+        tmp_path / "project", spark, {name: stream(landing=f"landing/{name}", format=name, **declaration) for name in formats}
     )
     record = {"k": "x", "b": at(0.9), "e": at(4), "day": "1999-01-01"}
     texts = dict(zip(("k", "b", "e"), row("x", 0.9, 4).split(","), strict=True))

@@ -25,7 +25,7 @@ GOOD = {"b": text(0.9), "e": text(3)}
 
 
 def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
-    """Over many lines or one, compressed or not; a record's number is its position; new fields are found, broken arrays reported."""
+    """Over many lines or one, compressed or not; a record's number is its position; new fields are found, broken arrays named."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "int"}
     project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, unknown_columns="add")})
     objects = [{"k": "a", **GOOD, "x": {"y": [1, "]"]}}, {"k": "b", "n": "z", **GOOD}, {"k": "c", "n": 7, **GOOD}]

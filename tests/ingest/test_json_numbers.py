@@ -28,8 +28,8 @@ def _numbers() -> list[str]:
     chance = random.Random(5)  # noqa: S311 - data for tests
     fixed = ["1.10", "-0.1", "12345678901234567.123", "0.10000000000000000001", "-98765432109876543210.5", "7", "9" * 38]
     digits = ["".join(chance.choices("0123456789", k=chance.randint(2, 37))) for _ in range(40)]
-    places = [chance.randint(1, len(number)) for number in digits]
-    return fixed + [f"{int(number[:position])}.{number[position:] or 0}" for number, position in zip(digits, places, strict=True)]
+    positions = [chance.randint(1, len(number)) for number in digits]
+    return fixed + [f"{int(number[:point])}.{number[point:] or 0}" for number, point in zip(digits, positions, strict=True)]
 
 
 @pytest.mark.parametrize("shape", ["lines", "array"])

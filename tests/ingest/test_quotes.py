@@ -93,5 +93,5 @@ def test_no_value_is_cut_off(tmp_path: Path, spark: SparkSession, encoding: str)
 
 def test_a_header_that_is_cut_off(tmp_path: Path) -> None:
     """It is said to be one."""
-    (_, why), = left_out(declared(tmp_path, **KEYS), {"1.csv": 'k,b,"no\nte"\nx,1,y\n'}).values()
-    assert why.endswith("declare options = { multiline = true }")
+    (_, message), = left_out(declared(tmp_path, **KEYS), {"1.csv": 'k,b,"no\nte"\nx,1,y\n'}).values()
+    assert message.endswith("declare options = { multiline = true }")

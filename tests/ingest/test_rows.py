@@ -362,9 +362,9 @@ def test_files_are_found_by_name_wherever_they_are(tmp_path: Path, spark: SparkS
     report = project.update(1)
     assert report.left_out == ()
     deep = {"in/x/c.csv", "in/x/{d},[e]?*.csv", "in/k=v/f#1.csv", "in/y/100%.csv"}
-    every = {"a.csv", "in/b.csv", *deep}
+    all_files = {"a.csv", "in/b.csv", *deep}
     loaded = {entry.stream: {file.path for file in entry.loaded} for entry in project.epoch.files}
-    assert loaded == {"names": every | {"inside.csv"}, "paths": deep}
+    assert loaded == {"names": all_files | {"inside.csv"}, "paths": deep}
 
 
 def test_a_file_that_spark_would_skip_is_never_counted_as_loaded(tmp_path: Path, spark: SparkSession) -> None:

@@ -28,8 +28,8 @@ def odd_columns() -> dict[str, object]:
 
 def stream_of(directory: Path, kind: str, columns: dict[str, object], **keys: object) -> dict[str, object]:
     """Return the arguments of :func:`declared` for columns of which ``b`` is the arrival."""
-    own = {"directory": directory, "format": kind, "columns": columns}
-    return {**own, "arrival": "b", "expires": None, "max_lifetime": None, **keys}
+    declaration = {"directory": directory, "format": kind, "columns": columns}
+    return {**declaration, "arrival": "b", "expires": None, "max_lifetime": None, **keys}
 
 
 def test_columns_of_any_name_in_every_format(tmp_path: Path, spark: SparkSession) -> None:
@@ -263,8 +263,8 @@ def test_a_column_taken_from_elsewhere_leaves_its_own_name_unknown(tmp_path: Pat
 
 def test_month_names_of_another_language_become_english_ones(tmp_path: Path, spark: SparkSession) -> None:
     """As the docs say: by an expression over the file's columns."""
-    made = "to_timestamp(replace(replace(day, 'Okt', 'Oct'), 'Mai', 'May'), 'd MMM yyyy')"
-    columns = {"k": "string", "b": {"type": "timestamp", "expr": made}}
+    expression = "to_timestamp(replace(replace(day, 'Okt', 'Oct'), 'Mai', 'May'), 'd MMM yyyy')"
+    columns = {"k": "string", "b": {"type": "timestamp", "expr": expression}}
     keys = {"columns": columns, "sources": {"day": "string"}, "expires": None, "max_lifetime": None}
     rows = read(spark, declared(tmp_path / "p", **keys), {"x.csv": "k,day\nx,3 Okt 2024\ny,17 Mai 2024\n"})
     assert [row["b"][:10] for row in rows] == ["2024-10-03", "2024-05-17"]

@@ -36,8 +36,8 @@ def line(client: str, hours: float, *ttls: float) -> str:
 
 def log(**changes: object) -> dict[str, object]:
     """Return a stream of such lines; a row ends with the least of its TTLs."""
-    own = {"format": "json", "columns": LOG, "search_key": "client", "arrival": "b", "expires": ENDS}
-    return stream(**own | changes)
+    declaration = {"format": "json", "columns": LOG, "search_key": "client", "arrival": "b", "expires": ENDS}
+    return stream(**declaration | changes)
 
 
 def test_mistakes_of_types_are_found_before_anything_is_read(tmp_path: Path, spark: SparkSession) -> None:

@@ -83,7 +83,7 @@ def test_what_is_declared_stands() -> None:
         stored = resolve(
             periods=24, label="WK", technique="norebuild" if technique == "norebuild" else "rebuild", seed=3
         )
-        again = resolve(
+        repeated = resolve(
             periods=stored.periods,
             label="MON",
             technique=stored.technique,
@@ -94,7 +94,7 @@ def test_what_is_declared_stands() -> None:
             seal=stored.seal,
             seed=stored.seed,
         )
-        assert again == stored
+        assert repeated == stored
 
 
 def test_all_problems_are_listed_at_once() -> None:

@@ -72,8 +72,8 @@ def test_arguments_may_be_expressions(spark: SparkSession) -> None:
     text = sub_index_sql(layout, "part - x * 3", "digest - x", "x = 1 OR false")
     assert frame.selectExpr(f"{text} AS s").collect()[0].s == sub_index(layout, -2, 7)
     moved = replace(layout, base=100)
-    again = sub_index_sql(moved, "CAST(part AS INT)", "CAST(digest AS INT)", "false")
-    assert frame.selectExpr(f"{again} AS s").collect()[0].s == sub_index(moved, 4, 9)
+    moved_sql = sub_index_sql(moved, "CAST(part AS INT)", "CAST(digest AS INT)", "false")
+    assert frame.selectExpr(f"{moved_sql} AS s").collect()[0].s == sub_index(moved, 4, 9)
 
 
 def test_slots_in_sql(spark: SparkSession) -> None:

@@ -89,8 +89,8 @@ def test_a_page_is_made_again_from_packed_lines(tmp_path: Path) -> None:
         pack(results.path)
         (directory / "README.md").unlink()
         results.path.unlink()
-    again = CliRunner().invoke(derive.main, [str(tmp_path / "1000"), str(tmp_path / "100000")])
-    assert again.exit_code == 0, again.output
+    result = CliRunner().invoke(derive.main, [str(tmp_path / "1000"), str(tmp_path / "100000")])
+    assert result.exit_code == 0, result.output
     assert [(tmp_path / name / "README.md").read_text() for name in ("1000", "100000")] == texts
     assert "commit abc1234" in texts[0]
     assert re.search(r"duckdb +\| +1 \| +4 \| +10,000", (tmp_path / "by-rows.md").read_text())

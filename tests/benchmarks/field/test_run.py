@@ -89,11 +89,11 @@ def test_a_failure_loses_nothing_of_the_others(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies_takes_only_its_contender_along(tmp_path: Path) -> None:
     """When a process ends, the other contender of its group goes on in a new one, with what it had stored."""
-    made: list[Worker] = []
+    workers: list[Worker] = []
 
     def worker(_: Entry) -> Worker:
-        made.append(Worker(sys.executable, tmp_path / "log", 60))
-        return made[-1]
+        workers.append(Worker(sys.executable, tmp_path / "log", 60))
+        return workers[-1]
 
     results = played(tmp_path, fake("Dying", group="g"), fake("Plain", group="g"), host_for=worker)
     failed = results.of("dying").failed
@@ -101,7 +101,7 @@ def test_a_worker_that_dies_takes_only_its_contender_along(tmp_path: Path) -> No
     assert "code 7" in failed["reason"]
     assert set(results.of("dying").done) == {5}
     assert set(results.of("plain").done) == SLOTS
-    assert len(made) == 2
+    assert len(workers) == 2
 
 
 def test_nothing_begins_while_a_worker_is_left(tmp_path: Path) -> None:

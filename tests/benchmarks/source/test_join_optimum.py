@@ -23,7 +23,7 @@ def outcomes(given: Given, window: int, cells: int, *, variable: bool) -> set[tu
     states = {(*start, 0, 0)}
     for now in range(len(given[0])):
         following = set()
-        for memory, incomplete, made, finished in states:
+        for memory, incomplete, pairs, finished in states:
             joins, missed = given[0][now] == given[1][now], set(incomplete)
             count = int(joins)
             for stream in (0, 1):
@@ -38,9 +38,9 @@ def outcomes(given: Given, window: int, cells: int, *, variable: bool) -> set[tu
             past = {row for row in missed if row[1] <= now - window + 1}
             for way in ways:
                 after = frozenset(row for part in way for row in part)
-                following.add((after, frozenset(missed - past), made + count, finished + len(past)))
+                following.add((after, frozenset(missed - past), pairs + count, finished + len(past)))
         states = following
-    return {(made, finished + len(incomplete)) for _, incomplete, made, finished in states}
+    return {(pairs, finished + len(incomplete)) for _, incomplete, pairs, finished in states}
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_the_fewest_incomplete_tuples_are_those_of_the_sheet(
 def test_the_two_goals_conflict(*, variable: bool, least: int) -> None:
     """Vector A3: no schedule has the most pairs and the fewest incomplete tuples."""
     schedules = outcomes(A3, 4, 2, variable=variable)
-    assert max(made for made, _ in schedules) == 9
-    assert min(incomplete for made, incomplete in schedules if made == 9) == least
-    assert max(made for made, incomplete in schedules if incomplete == 6) == 7
+    assert max(pairs for pairs, _ in schedules) == 9
+    assert min(incomplete for pairs, incomplete in schedules if pairs == 9) == least
+    assert max(pairs for pairs, incomplete in schedules if incomplete == 6) == 7
 
 
 def test_both_graphs_find_what_trying_all_schedules_finds() -> None:
@@ -94,7 +94,7 @@ def test_both_graphs_find_what_trying_all_schedules_finds() -> None:
         drawn = tuple([random.randrange(3) for _ in range(length)] for _ in range(2))
         cells = 2 * random.randint(1, 2)
         for variable in (False, True):
-            most = max(made for made, _ in outcomes(drawn, window, cells, variable=variable))  # type: ignore[arg-type]
+            most = max(pairs for pairs, _ in outcomes(drawn, window, cells, variable=variable))  # type: ignore[arg-type]
             assert optimum(drawn, window, cells, variable=variable) == most  # type: ignore[arg-type]
             since = random.randrange(length)
             small, full = (

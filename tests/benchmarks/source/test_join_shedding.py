@@ -68,8 +68,8 @@ def test_chance_delivers_what_the_sheet_expects(
 ) -> None:
     """Vectors A1 and A2: the mean output of RAND, over many seeds."""
     pairs = exact(given, window)
-    made = [len(kept(pairs, play(given, window, cells, "RAND", variable=variable, seed=seed))) for seed in range(3000)]
-    assert fmean(made) == pytest.approx(mean, abs=0.09)
+    counts = [len(kept(pairs, play(given, window, cells, "RAND", variable=variable, seed=seed))) for seed in range(3000)]
+    assert fmean(counts) == pytest.approx(mean, abs=0.09)
 
 
 def test_most_pairs_and_fewest_incomplete_tuples_are_two_goals() -> None:

@@ -57,8 +57,8 @@ def test_rows_that_left_early_owe_their_younger_partners() -> None:
     assert archive.owed() == {(0, 0): [(0, 2)], (0, 1): [(1, 3)], (1, 1): [(3, 1)]}
     joined = archive.delivered()
     assert metric_by_formula(A1, 3, last) == archive_metric(exact(A1, 3), joined) == 6
-    made = [pair for row in [*archive.owed()] for pair in archive.forward(row, 2 * (row[1] + 2) + 1)]
-    assert sorted(made) == [(0, 2), (1, 3), (3, 1)]
+    delivered = [pair for row in [*archive.owed()] for pair in archive.forward(row, 2 * (row[1] + 2) + 1)]
+    assert sorted(delivered) == [(0, 2), (1, 3), (3, 1)]
     assert not archive.owed()
 
 
@@ -109,15 +109,15 @@ def test_in_time_and_later_are_together_the_answer(one: list[int], other: list[i
     rows = [(stream, number) for stream in (0, 1) for number in range(length)]
     evicted = {row: row[1] + data.draw(st.integers(0, window - 1)) for row in data.draw(st.sets(st.sampled_from(rows)))}
     archive = Archive.of(streams, window, evicted, data.draw(st.sets(st.sampled_from(rows))))
-    made = archive.delivered()
-    assert not {pair for owed in archive.owed().values() for pair in owed} & set(made)
+    delivered = archive.delivered()
+    assert not {pair for owed in archive.owed().values() for pair in owed} & set(delivered)
     for row in data.draw(st.lists(st.sampled_from(rows), max_size=12)):
-        made += archive.backward(row)
-        made += archive.forward(row, position(row) + data.draw(st.integers(0, 2 * window)))
+        delivered += archive.backward(row)
+        delivered += archive.forward(row, position(row) + data.draw(st.integers(0, 2 * window)))
     for row in rows:
-        made += archive.backward(row)
-        made += archive.forward(row, 2 * (row[1] + window - 1) + 1)
-    assert sorted(made) == sorted(exact(streams, window))
+        delivered += archive.backward(row)
+        delivered += archive.forward(row, 2 * (row[1] + window - 1) + 1)
+    assert sorted(delivered) == sorted(exact(streams, window))
     assert not archive.owed()
 
 

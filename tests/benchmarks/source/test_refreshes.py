@@ -41,8 +41,8 @@ def test_claims_are_judged_both_ways() -> None:
         for name in TECHNIQUES
     }
     assert [claim.text for claim in claims(table) if not claim.holds] == []
-    same = dict.fromkeys(table, Outcome(1, 1, 0, 20))
-    failed = {claim.name for claim in claims(same) if not claim.holds}
+    equal = dict.fromkeys(table, Outcome(1, 1, 0, 20))
+    failed = {claim.name for claim in claims(equal) if not claim.holds}
     assert failed == {"M2", "M3", "M4", "M5"}
 
 
