@@ -4,7 +4,7 @@ For each generated workload a warehouse with the default layout runs for p updat
 read log tell goes to the advisor, as it would for a user. Then a small set of layouts and the recommended one are
 updated in turn with the same files for another p updates, and probed. The cost of a layout is that of an update interval:
 a mean update and the workload's probes. The advice is good when the recommended layout costs at most a tenth more than the
-best of those measured; the target is nine workloads of ten.
+best of the measured layouts; the target is nine workloads of ten.
 
 Finished workloads are kept in ``--work`` and not measured again, so that a run that was stopped goes on.
 """

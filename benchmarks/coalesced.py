@@ -1,6 +1,6 @@
 """Coalesced tables: an update beside the load of its points, reads beside gaps-and-islands, a temporal join beside its query.
 
-Points of a sensor kind, ``(g, seen, v)``: each update brings some to groups that are drawn, and a value repeats the one before it
+Points of a sensor kind, ``(g, seen, v)``: each update brings points to drawn groups, and a value repeats the previous value
 in its group with a probability. Two warehouses load the same landing files in turn, one with the coalesced table and one without.
 The query that is written by hand reads the same stored points, in DuckDB and in Spark. The join is of two tables whose window
 has no edge yet, so that only arrivals change them.

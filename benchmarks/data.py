@@ -1,7 +1,7 @@
-"""The rows that the benchmarks load, the same ones for the same seed.
+"""The rows that the benchmarks load; equal seeds give equal rows.
 
 A row is ``(k, at, until, a, b, v)``: a string key of 12 bytes, arrival, expiry, a number, a float, text. Nine rows of ten
-have an ordinary key, all equally likely; the tenth has one of :data:`MANY` keys, so that those have many rows. Only even
+have an ordinary key, all equally likely; the tenth has one of :data:`MANY` keys, each of which has many rows. Only even
 numbers are keys: an odd one lies between two keys and is in no file, which bounds alone cannot tell. The text is words
 of a small vocabulary, as log lines are: neither random nor repeated.
 """

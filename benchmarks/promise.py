@@ -1,6 +1,6 @@
 """Key summaries and answers within a time, ``python -m benchmarks.promise``: what they save, what they cost, whether bounds hold.
 
-Two warehouses load the same rows, 20 a key and each key in few files; one writes key summaries, the other none. Readers are
+Two warehouses load the same rows, 20 a key and each key in few files; one with key summaries, the other without. Readers are
 opened in turn. Of one run it prints a line for each target: a reader's first probe, warm probes, updates, bytes, how far over
 their time random queries were answered, how many bounds were wrong, and how many were worth nothing. What is true is counted
 from the landed files, without the warehouse. With ten million rows and a thousand queries it takes about six minutes.

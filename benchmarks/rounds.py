@@ -28,7 +28,7 @@ class Round:
     """An update and the plain writes of its rows.
 
     ``sealed`` are merged (sub-index, expiry block) pairs; ``inserted`` and ``rewritten`` rows; ``written`` the bytes of
-    added data files, ``records`` those of the commit, the plan and the epoch; ``with_system`` and ``user_only`` the
+    added data files, ``records`` the bytes of the commit, the plan and the epoch; ``with_system`` and ``user_only`` the
     bytes of the plain writes; ``held`` the bytes of the newest epoch's files, ``live_alone`` those of its live rows in files of
     their own, with the system's columns and without (now and then); ``phases`` seconds up to each point of the update.
     """

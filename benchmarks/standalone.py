@@ -124,7 +124,7 @@ class StandaloneCluster:
         self.stop()
 
     def stop(self) -> None:
-        """End all processes, those of executors too; mounts end with them."""
+        """End all processes, including the executors; mounts end with them."""
         for process in reversed(self._processes):
             process.terminate()
         for process in self._processes:

@@ -188,7 +188,7 @@ def shared(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator
 def week(work: Path, spark: SparkSession, rows: int, updates: int) -> Iterator[Line]:
     """An answer about seven days by group from its synopsis, its step whole with the commit, and DuckDB over the rows.
 
-    Rows live for an hour at most, and are loaded a day at a time: so many rows can be compared (``--rows 1600000``: 270 million)
+    Rows live for an hour at most, and are loaded a day at a time: so many rows (``--rows 1600000``: 270 million) can be compared
     that DuckDB takes seconds.
     """
     refreshes = {}

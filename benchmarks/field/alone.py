@@ -1,4 +1,4 @@
-"""One run at a time in a directory, and none while workers of a run that was killed are still at it."""
+"""One run at a time in a directory, and no run while workers of a killed run still work in it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def spread(results: Results, contender: str, quantity: Quantity, job: Job) -> Sp
 
 
 def beside(results: Results, contender: str, ours: str, quantity: Quantity, job: Job) -> Ratio | None:
-    """Return a contender's ratio to this warehouse over the updates that both made; None where there is none."""
+    """Return a contender's ratio to this warehouse over the updates that both made; None without such an update."""
     slots = sorted(set(results.of(contender).done) & set(results.of(ours).done))
     if not slots:
         return None

@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def shared(self) -> str:
-        """The group, its own name if it has none."""
+        """The group; its own name if it has no group."""
         return self.group or self.name
 
 

@@ -185,7 +185,7 @@ def cost_rate(tasks: Sequence[DeadlineTask]) -> float:
 def next_run(
     tasks: Sequence[DeadlineTask], left: Mapping[DeadlineTask, int], sharing: Sharing, *, eager: bool = False
 ) -> tuple[DeadlineTask, ...]:
-    """Return the tasks of the next joint run, the earliest deadline first; an empty tuple if none is due.
+    """Return the tasks of the next joint run, the earliest deadline first; an empty tuple if no task is due.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Quality:
     reported
         (c) items that Algorithm 6 reports.
     found
-        (d) the share of (b) that is reported; 1 if there is none.
+        (d) the share of (b) that is reported; 1 if (b) is 0.
     pairs
         (e) pairs of an item and a count in all lists.
     error

@@ -45,7 +45,7 @@ _SHEET: dict[tuple[str, float], tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Streams of a kind (Zipf's skew of each, so many values), and a memory, as a part of a window of so many time units."""
+    """Streams of a kind (Zipf's skew of each, their number of values), a window in time units, and a memory as a part of it."""
 
     window: int
     kind: Correlation | str = "uncorrelated"

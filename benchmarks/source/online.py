@@ -30,7 +30,7 @@ class OnLine:
     capacity
         M; it must be greater than the number of groups.
     rows, length
-        The window: the newest arrivals, shed ones included, or microseconds; None: without this bound.
+        The window: the newest arrivals, including shed arrivals, or microseconds; None: without this bound.
     method
         How to choose.
     tie

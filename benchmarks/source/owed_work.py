@@ -1,7 +1,7 @@
 """What a window join owes after it could not keep or look at everything, and how that is made later without a pair twice.
 
 No warehouse: rows of two streams with their residence (approximate-joins sheet, 2, 3 and 9.2). A row that was *seen* took part in
-the join until a position; one that was dropped unseen owes its older partners, one that left early its younger ones.
+the join until a position; a row that was dropped unseen owes its older partners, a row that left early its younger partners.
 """
 
 from __future__ import annotations

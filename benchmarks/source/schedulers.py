@@ -56,8 +56,8 @@ class Window:
     def move(self) -> list[Query]:
         """Move the window by one sub-window; return the queries that this ends.
 
-        The optimistic schedulers end those that read what has expired for their length, WS-only those that have not read yet what
-        is overwritten. A serial scheduler lets no movement come while a query is at work.
+        The optimistic schedulers end queries that read what has expired for their length, WS-only ends queries that have not read
+        what is overwritten. A serial scheduler lets no movement come while a query is at work.
         """
         if self.kind == "Serial" and self.active:
             raise ValueError("a movement waits until the query has ended")

@@ -1,6 +1,6 @@
 """Summaries of a stream as the source has them: Count-Sketches, zones that follow the data, granularities, pyramids.
 
-The warehouse has none of them: its zones are files, its summaries exact tables of keys. They are here for the experiments beside
+The warehouse does not use them: its zones are files, its summaries exact tables of keys. They are here for the experiments beside
 exact tables (promising-tuples sheet, 3 to 6; vectors P2 and P4 to P8).
 """
 

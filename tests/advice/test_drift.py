@@ -1,4 +1,4 @@
-"""Signs that a layout does not fit any more, each told with its remedy; none where it does."""
+"""Signs that a layout does not fit any more, each with its remedy; no sign where it fits."""
 
 from __future__ import annotations
 

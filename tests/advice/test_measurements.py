@@ -74,14 +74,14 @@ def test_workers_are_those_of_the_session(master: str, workers: int) -> None:
 
 
 def test_tables_without_a_live_row_have_nothing_to_judge_by(tmp_path: Path) -> None:
-    """The way out is --what-if."""
+    """The message names --what-if."""
     house = told(tmp_path, lambda _: counted())
     with Reader(tmp_path, house.epochs[0]) as reader, pytest.raises(UsageError, match="--what-if"):
         advise(reader, "names", spark={}, retain=0, now=0)
 
 
 def test_what_spark_wrote_is_what_the_partitions_tell(history: Project) -> None:
-    """In a real warehouse, both techniques: as many runs as files were added, of the rows that came or were read again."""
+    """In a real warehouse, both techniques: as many runs as files were added, with the rows that were inserted or read again."""
     epoch = newest_epoch(history.root)
     assert epoch is not None
     epochs = recent_epochs(history.root, epoch)

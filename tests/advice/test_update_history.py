@@ -28,7 +28,7 @@ def epochs(tmp_path: Path) -> list[Epoch]:
 
 
 def test_runs_are_read_off_what_changed_in_the_partitions(epochs: list[Epoch]) -> None:
-    """One run appended, one sealed with what came, one new, one gone, one left alone: three are written."""
+    """One run appended, one sealed with new rows, one new, one removed, one unchanged: three are written."""
     before = [Partition(1, 0, 1, 1, 10, 100, 3), Partition(2, 1, 3, 3, 60, 600, 5), Partition(3, 0, 1, 1, 7, 70, 2)]
     before.append(Partition(4, 1, 2, 2, 9, 90, 6))
     after = [Partition(1, 0, 2, 2, 25, 250, 3), Partition(2, 1, 1, 1, 70, 700, 5), Partition(5, 1, 1, 1, 4, 40, 6), before[3]]
@@ -44,7 +44,7 @@ def test_runs_are_read_off_what_changed_in_the_partitions(epochs: list[Epoch]) -
 
 
 def test_only_updates_of_today_s_layout_count(epochs: list[Epoch]) -> None:
-    """The first build, what came before another layout, restatements and epochs after a gap are left out."""
+    """The first build, epochs of an earlier layout, restatements and epochs after a gap are left out."""
     assert len(update_history(epochs, "names", 2).updates) == 10
     other = resolve(periods=6, label="WK", grid=(3, 1))
     moved = [

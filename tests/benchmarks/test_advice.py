@@ -73,7 +73,7 @@ def test_finished_workloads_are_not_measured_again(tmp_path: Path, monkeypatch: 
 def test_a_tiny_workload_is_measured_from_end_to_end(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The recommended layout is among those measured, and each has measured and predicted figures."""
+    """The recommended layout is among the measured layouts, and each has measured and predicted figures."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "reads"))
     layouts_beside = compared(2)[-1:]
     result = measure(TINY, layouts_beside, tmp_path / "scratch", spark, "1g", lambda _: None)

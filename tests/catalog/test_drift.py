@@ -174,7 +174,7 @@ def test_the_error_prints_the_command_to_run(tmp_path: Path, changes: dict[str, 
 
 
 def test_a_table_no_longer_declared(tmp_path: Path) -> None:
-    """A table whose declaration is gone is kept, and the warning names the command that forgets it."""
+    """A table without a declaration is kept, and the warning names the command that forgets it."""
     catalog = loaded(tmp_path)
     changes = compare(replace(catalog, streams=()), recorded(catalog))
     assert changes == Drift(

@@ -62,7 +62,7 @@ def test_a_landing_in_a_store_is_recorded_as_it_is(tmp_path: Path) -> None:
 
 
 def test_streams_share_a_folder_by_patterns(tmp_path: Path) -> None:
-    """Each is given its own files; folders that can hold none are not listed."""
+    """Each stream gets its own files; folders that cannot hold its files are not listed."""
     logs = {name: stream(landing=f"logs/2026-*/**/{name}.*.csv") for name in ("dns", "conn")}
     project = Project(tmp_path / "project", None, {})
     project.streams = logs

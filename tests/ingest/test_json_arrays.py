@@ -111,7 +111,7 @@ def test_keys_in_arrays_are_found(tmp_path: Path) -> None:
 
 
 def test_numbers_in_arrays_stay_as_they_are(tmp_path: Path, spark: SparkSession) -> None:
-    """Decimals beyond double precision too, also nested ones; twins of a name make such an array no array."""
+    """Decimals beyond double precision too, also nested; an array with an object that has a name twice is no array."""
     columns = {"k": "string", "n": "decimal(38,18)", "id": "decimal(38,0)"}
     columns |= {"parts": "array<struct<p:decimal(30,20)>>", "b": "timestamp"}
     target = declared(tmp_path, format="json", expires=None, max_lifetime=None, columns=columns)

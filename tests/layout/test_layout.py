@@ -13,7 +13,7 @@ from .strategies import layouts
 
 
 def test_derived_numbers() -> None:
-    """F is the slots of a row, rounded up; sub-indices are numbered after those of earlier layout versions."""
+    """F is the slots of a row, rounded up; sub-indices are numbered after the sub-indices of earlier layout versions."""
     layout = resolve(periods=24, label="WK", base=16, version=1)
     assert (layout.rows, layout.columns, layout.rows_span) == (5, 4, 5)
     assert (layout.cells, layout.first_cell, layout.last_cell) == (20, 17, 36)

@@ -38,7 +38,7 @@ def test_updates_of_the_figures(assignment: str) -> None:
 @settings(max_examples=150)
 @given(layout=layouts(), k0=st.integers(-50, 50), slots=st.integers(-2, 90))
 def test_planned_cells_are_those_of_the_slots(layout: Layout, k0: int, slots: int) -> None:
-    """The planned cells are exactly those whose row or column some slot of the range maps to, in any layout."""
+    """The planned cells are exactly the cells to whose row or column a slot of the range maps, in any layout."""
     k = k0 + slots
     moved = range(k0 + 1, k + 1)
     rows = {(row(layout, j, e), e) for j in moved for e in range(layout.columns)}

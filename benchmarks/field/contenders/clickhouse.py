@@ -149,7 +149,7 @@ class ClickHouseTtl(_ClickHouse):
         return self.job.instant(self.job.first_slot) // HOUR
 
     def build(self, files: Sequence[Path], now: int) -> None:
-        """Find the pace by a table without TTL, then make the one with it."""
+        """Find the pace by a table without TTL, then make the table with TTL."""
         self._pace, self._begin = _LONG, time.time()
         super().build(files, now)
         start = time.monotonic()

@@ -65,7 +65,7 @@ def test_without_spark(open_path: Path, entry: Entry) -> None:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("entry", ON_SPARK, ids=lambda entry: entry.name)
 def test_on_spark(tmp_path: Path, entry: Entry) -> None:
-    """So are those of the warehouse by several techniques, and of Delta tables written by Spark; the page has its line."""
+    """So are the warehouse's answers by several techniques, and of Delta tables written by Spark; the page has its line."""
     job = Job(rows=1_000, keys=100, updates=1, periods=8)
     results = played(tmp_path, [entry], job)
     assert results.of(entry.name).failed is None

@@ -46,7 +46,7 @@ def test_a_variant_differs_in_one_thing(entry: Entry) -> None:
 
 
 def test_the_page_has_ratios_to_the_defaults(tmp_path: Path) -> None:
-    """And the reason why one has none."""
+    """And the reason why a variant has no ratio."""
     first, second, third = (entry.name for entry in VARIANTS[:3])
     results = recorded(tmp_path / "d.jsonl", {OURS: [2.0, 2.0, 2.0], first: [3.0, 3.0, 3.0], second: [1.0, 1.0, 1.0]})
     results.add("failed", third, slot=38, reason="no such size", missing=False)

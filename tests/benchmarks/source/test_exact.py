@@ -1,4 +1,4 @@
-"""Counted costs are those of the formulas, to the row."""
+"""Counted costs equal the formulas, to the row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def counted(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.label)
 def test_counted_costs_equal_the_formulas(counted: dict[str, list[Counted]], grid: Grid) -> None:
-    """Sub-indices touched, rows read and rows rewritten are those of section 5 at every update, in every grid."""
+    """Sub-indices touched, rows read and rows rewritten are as in section 5 at every update, in every grid."""
     assert counted[grid.label] == [predicted(grid, PERIODS)] * 2
 
 

@@ -1,4 +1,4 @@
-"""Chapter 6: the measures are those of the sheet's table, and each claim is judged by them."""
+"""Chapter 6: the measures are as in the sheet's table, and each claim is judged by them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_staleness_as_in_the_sheet(setting: Setting, stale: tuple[float, ...]) -
 
 
 def test_who_is_ended() -> None:
-    """Nobody but those that Algorithm 7 reads in a fixed order; a serial scheduler lets a one-time query wait."""
+    """Only Algorithm 7, which reads in a fixed order, ends queries; a serial scheduler lets a one-time query wait."""
     setting = Setting(5, 40, 100, mixed=True)
     measured = {kind: measure(setting, kind, range(2)) for kind in KINDS}
     assert [kind for kind in KINDS if measured[kind].aborts] == ["LWS"]
@@ -36,7 +36,7 @@ def test_who_is_ended() -> None:
 
 
 def test_claims_are_judged_both_ways() -> None:
-    """All hold for values in the order that the source found; with equal ones, none that says "more" or "less often"."""
+    """All hold for values in the order that the source found; with equal values, no claim that says "more" or "less often"."""
     values: dict[Kind, Measured] = {
         "Serial": Measured(0, 4, 10, 100, 9, 5),
         "WS": Measured(0, 5, 10, 99, 2, 5),

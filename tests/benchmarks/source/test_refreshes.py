@@ -20,7 +20,7 @@ def test_overload_as_in_the_sheet(technique: str, refreshes: float) -> None:
 
 
 def test_claims_are_judged_both_ways() -> None:
-    """All claims hold for values in the order that the source found; with equal values for all, none of the strict ones."""
+    """All claims hold for values in the order that the source found; with equal values for all, no strict claim."""
     low = {"No-S": 1.0, "CS": 2.0, "CS + late": 3.0, "CS + late-pending": 3.0, "HS": 9.0, "H-LS": 9.0, "H-LP": 10.0, "AS": 30.0}
     high = low | {"HS": 3.0, "H-LS": 4.0, "H-LP": 8.0, "AS": 2.5, "CS": 1.0, "CS + late": 1.5, "CS + late-pending": 1.5}
     late = {
