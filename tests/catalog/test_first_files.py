@@ -191,6 +191,33 @@ def test_times_as_they_should_be_need_no_pattern(tmp_path: Path) -> None:
     assert kinds == {"at": ("timestamp", ()), "day": ("date", ())}
 
 
+@pytest.mark.parametrize("name", ["rows.json", "rows.json.gz", "rows.json.zst"])
+def test_objects_behind_a_byte_order_mark(tmp_path: Path, name: str) -> None:
+    """Windows writes the mark; updates read such lines too."""
+    source = tmp_path / name
+    lines = '{"a": 1, "at": "2024-05-01T00:00:00Z"}\n' * 2
+    source.write_bytes(COMPRESS[source.suffix.removeprefix(".json")](f"\ufeff{lines}".encode()))
+    stream = proposed(source).streams[0]
+    assert (stream.format, [column.name for column in stream.columns], stream.arrival) == ("json", ["a", "at"], "at")
+
+
+def test_a_field_that_stands_twice_is_named(tmp_path: Path) -> None:
+    """An object with two fields of one name is an error that names them."""
+    source = tmp_path / "rows.json"
+    source.write_text('{"a": 1, "at": "2024-05-01T00:00:00Z"}\n{"a": 1, "b": {"c": 1, "c": 2}}\n')
+    with pytest.raises(UsageError, match='an object has the field "c" twice; write one of them under another name'):
+        propose(source)
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be"])
+def test_a_file_in_utf_32_is_refused(tmp_path: Path, encoding: str) -> None:
+    """Updates cannot read it; the message has the command that makes another file."""
+    source = tmp_path / "rows.csv"
+    source.write_bytes("\ufeffa,at\n1,2024-05-01T00:00:00Z\n".encode(encoding))
+    with pytest.raises(UsageError, match=r"is in UTF-32, which updates do not read; `iconv -f UTF-32 -t UTF-8 "):
+        propose(source)
+
+
 @pytest.mark.parametrize("ending", ["", ".zst"])
 def test_an_array_of_objects(tmp_path: Path, ending: str) -> None:
     """Each object is a row, as in JSON lines; the message for a file too large for a task names the remedy."""

@@ -30,6 +30,8 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, unknown_columns="add")})
     objects = [{"k": "a", **GOOD, "x": {"y": [1, "]"]}}, {"k": "b", "n": "z", **GOOD}, {"k": "c", "n": 7, **GOOD}]
     project.land("pretty.json", "\ufeff" + json.dumps(objects, indent=2))
+    project.land("marked.json", "\ufeff" + json.dumps({"k": "m", **GOOD}) + "\n")
+    project.land("marked.json.gz", gzip.compress(("\ufeff" + json.dumps({"k": "z", **GOOD}) + "\n").encode()))
     project.land("flat.json.bz2", bz2.compress(json.dumps([{"k": "d", **GOOD}]).encode()))
     twice = json.dumps({"k": "f", **GOOD}) * 2
     project.land("lines.json", json.dumps({"k": "e", **GOOD, "x": [{}, {}]}) + f"\n[{{}}]\n{twice}\n")
@@ -38,7 +40,8 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     report = project.update(1)
     assert [(entry.file.path, entry.reason) for _, entry in report.left_out] == [("cut.json", "unreadable")]
     assert sorted((row["k"], row["n"], row.get("x")) for row in project.live()) == [
-        ("a", None, '{"y":[1,"]"]}'), ("c", 7, None), ("d", None, None), ("e", None, "[{},{}]"),
+        ("a", None, '{"y":[1,"]"]}'), ("c", 7, None), ("d", None, None), ("e", None, "[{},{}]"), ("m", None, None),
+        ("z", None, None),
     ]  # fmt: skip
     rejected = {(row["file"], row["record"]): row["reason"] for row in project.rejected()}
     assert rejected == {("pretty.json", 2): "mistyped", ("lines.json", 2): "malformed", ("lines.json", 3): "malformed"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
@@ -322,6 +323,9 @@ def _has_decimal_comma(connection: DuckDBPyConnection, parameters: dict[str, str
 def _encoding(source: Path) -> tuple[str | None, bool]:
     """Return the encoding of a file (None: UTF-8), and whether it is a guess."""
     head = _head(source)
+    if head[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        command = f"iconv -f UTF-32 -t UTF-8 {shlex.quote(str(source))} > utf8.csv"
+        raise UsageError(f"{source} is in UTF-32, which updates do not read; `{command}` makes a file for --from utf8.csv")
     if head[:2] in _BYTE_ORDER_MARKS:
         return _BYTE_ORDER_MARKS[head[:2]], False
     try:

@@ -28,6 +28,7 @@ __all__ = [
     "is_array_file",
     "jq_command",
     "jq_hint",
+    "repeated_name",
 ]
 
 OBJECT_BOUNDARY = r"\}[ \t]*[\r\n][ \t\r\n]*\{"
@@ -117,6 +118,26 @@ def jq_command(source: Path) -> str | None:
         return None
     jq_filter = next((f".{json.dumps(name)}[]" for name, value in first.items() if _is_rows(value)), ".")
     return f"jq -c {shlex.quote(jq_filter)} {shlex.quote(str(source))} > rows.jsonl"
+
+
+def repeated_name(source: Path) -> str | None:
+    """Return a name that two fields of one object have, in the lines at the beginning of a file; None if there is none."""
+    repeated: list[str] = []
+
+    def fields(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        repeated.extend(name for name in names if names.count(name) > 1)
+
+    try:
+        with source.open("rb") as raw:
+            lines = open_decompressed(raw, source.name).read(_MOST_BYTES).decode("utf-8-sig").splitlines()
+        for line in lines:
+            json.loads(line, object_pairs_hook=fields)
+            if repeated:
+                return repeated[0]
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError):
+        return None
+    return None
 
 
 def _is_rows(value: Any) -> bool:  # noqa: ANN401 - any JSON

@@ -6,6 +6,7 @@ source. Numbers whose range and name fit become times since 1970, in the unit th
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from dataclasses import replace
@@ -27,7 +28,7 @@ from warehouse.catalog.csv_dialect import (
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.file_format import format_of
-from warehouse.catalog.json_arrays import has_multiline_objects, is_array_file, jq_command, jq_hint
+from warehouse.catalog.json_arrays import has_multiline_objects, is_array_file, jq_command, jq_hint, repeated_name
 from warehouse.catalog.log_lines import fields_as_csv, log_format_of
 from warehouse.catalog.model import COLUMNAR, LINE_FORMATS, MAX_RECORD
 from warehouse.catalog.nested_objects import flatten_objects
@@ -102,6 +103,8 @@ def sniff(source: Path) -> SniffedFile:
             plain = source
             if is_compressed(source.name) and source.suffix != ".gz":  # which DuckDB does not read
                 plain = decompress_beginning(source, Path(folder) / "plain")
+            if kind == "json":
+                plain = _without_byte_order_mark(plain, Path(folder) / "unmarked.json")
             connection.execute("SET TimeZone = 'UTC'")
             # Each record of JSON is one line to the warehouse, so it is to the sniffer.
             reader = {
@@ -147,12 +150,26 @@ def sniff(source: Path) -> SniffedFile:
             sample = _sample_table(connection, (*columns, *combined))
             return SniffedFile(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
-        if kind == "json" and (command := jq_command(source)) is not None:
-            message = f"{source} has records that go over several lines"
-            raise UsageError(f"{message}; `{command}` makes a line of each, for --from rows.jsonl") from error
-        raise UsageError(
-            f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
-        ) from error
+        raise UsageError(_unreadable(kind, source, error)) from error
+
+
+def _unreadable(kind: Format, source: Path, error: Exception) -> str:
+    """Return why a file cannot be read, and what to do."""
+    if kind == "json" and (name := repeated_name(source)) is not None:
+        return f'{source}: an object has the field "{name}" twice; write one of them under another name'
+    if kind == "json" and (command := jq_command(source)) is not None:
+        return f"{source} has records that go over several lines; `{command}` makes a line of each, for --from rows.jsonl"
+    return f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
+
+
+def _without_byte_order_mark(source: Path, target: Path) -> Path:
+    """Return a file that DuckDB reads as JSON: the source, or a copy of its beginning without the mark, which Spark ignores."""
+    with source.open("rb") as raw:
+        marked = open_decompressed(raw, source.name).read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    if not marked:
+        return source
+    target.write_bytes(decompress_beginning(source, target).read_bytes().removeprefix(codecs.BOM_UTF8))
+    return target
 
 
 def _sample_table(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> Any:  # noqa: ANN401 - a table of Arrow
