@@ -91,26 +91,26 @@ class Layouts:
 
     def scan(self, stream: str, **options: Any) -> Bag:  # noqa: ANN401 - the options of Warehouse.scan
         """Return the live rows as a bag, which is the same from files and from memory."""
-        found, other = (
-            Counter(tuples(each.scan(stream, columns=SHOWN, **options).arrow()))
-            for each in (self.warehouse, self.in_memory)
+        from_files, in_memory = (
+            Counter(tuples(warehouse.scan(stream, columns=SHOWN, **options).arrow()))
+            for warehouse in (self.warehouse, self.in_memory)
         )
-        assert other == found
-        return found
+        assert in_memory == from_files
+        return from_files
 
     def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401
         """Return the rows of a probe in their order, from files; those from memory are the same, but for ties."""
-        found, other = (
-            tuples(each.probe(stream, keys, columns=SHOWN, **options).arrow()) for each in (self.warehouse, self.in_memory)
+        from_files, in_memory = (
+            tuples(house.probe(stream, keys, columns=SHOWN, **options).arrow()) for house in (self.warehouse, self.in_memory)
         )
         if "limit" not in options:
-            assert Counter(other) == Counter(found)
-        return found
+            assert Counter(in_memory) == Counter(from_files)
+        return from_files
 
 
 def live_versions(project: Layouts, stream: str, *, newest: bool = False) -> dict[int, Bag]:
     """Return what delta-rs reads of a live table, nothing added: the rows of each version (or the newest) by its epoch."""
-    found = {}
+    versions = {}
     table = DeltaTable(str(project.warehouse.root / "live" / stream))
     for entry in table.history(1 if newest else None):
         if not newest:
@@ -120,10 +120,10 @@ def live_versions(project: Layouts, stream: str, *, newest: bool = False) -> dic
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
         rows = table.to_pyarrow_table().select(SHOWN)
         number = json.loads(entry["userMetadata"])["epoch"]
-        assert number not in found  # one commit an epoch
+        assert number not in versions  # one commit an epoch
         never = pc.equal(pc.year(rows["_exp"]), 9999)
-        found[number] = Counter(tuples(rows.set_column(3, "_exp", pc.if_else(never, None, rows["_exp"]))))
-    return found
+        versions[number] = Counter(tuples(rows.set_column(3, "_exp", pc.if_else(never, None, rows["_exp"]))))
+    return versions
 
 
 SHOWN = ["k", "v", "_ts", "_exp"]

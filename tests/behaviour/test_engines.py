@@ -181,7 +181,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Loa
     warehouse = Warehouse.open(project.directory)
     for number, rows in enumerate((FIRST, SECOND), 3):
         project.land(f"{number}.parquet", parquet(pa.Table.from_pylist(rows, SCHEMA)), landing="landing/files")
-        lines = "".join(json.dumps(as_json(each)) + "\n" for each in rows)
+        lines = "".join(json.dumps(as_json(record)) + "\n" for record in rows)
         project.land(f"{number}.json", lines, landing="landing/lines")
         (epoch,) = warehouse.update(f"2013-01-01T0{number}:00:00Z", spark=spark).epochs
     return Loaded(warehouse.root, warehouse, epoch, spark)
@@ -191,9 +191,9 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value as JSON lines hold it: an absent field is null."""
     match value:
         case dict():
-            return {name: as_json(each) for name, each in value.items() if each is not None}
+            return {name: as_json(field) for name, field in value.items() if field is not None}
         case list():
-            return [as_json(each) for each in value]
+            return [as_json(item) for item in value]
         case datetime():
             return value.isoformat()
         case date():
@@ -211,7 +211,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - any JSON value
 def comparable(table: pa.Table) -> list[str]:
     """Return rows as sorted text, in which NaN equals NaN and -0.0 is not 0.0; engines spell UTC in different ways."""
     plain = pa.Table.from_pylist(table.select(COLUMNS).to_pylist(), SCHEMA)
-    return sorted(repr(each) for each in plain.to_pylist())
+    return sorted(repr(record) for record in plain.to_pylist())
 
 
 def by_spark(loaded: Loaded, stream: str) -> pa.Table:

@@ -39,10 +39,10 @@ def test_scans_answer_as_the_model(run: Run, stream: str) -> None:
 
 def test_live_tables_are_answers_as_they_lie(run: Run, stream: str) -> None:
     """Every version of a live table, read raw, holds exactly the rows that the model has at its epoch; one for each epoch."""
-    found = live_versions(run.project, stream)
-    assert sorted(found) == [epoch.number for epoch in run.epochs]
+    versions = live_versions(run.project, stream)
+    assert sorted(versions) == [epoch.number for epoch in run.epochs]
     for epoch, state in zip(run.epochs, run.model.states, strict=True):
-        assert found[epoch.number] == bag(state.live), state.slot
+        assert versions[epoch.number] == bag(state.live), state.slot
 
 
 def test_probes_answer_as_the_model(run: Run, stream: str) -> None:
@@ -51,11 +51,11 @@ def test_probes_answer_as_the_model(run: Run, stream: str) -> None:
     for epoch in run.epochs:
         as_of = epoch.window_time
 
-        def same(found: list[tuple[object, object, int, int]], expected: list[object]) -> None:
-            wanted = [(stored.row.key, stored.row.value, stored.ts, stored.exp) for stored in expected]  # type: ignore[attr-defined]
-            assert Counter(found) == Counter(wanted), epoch.slot  # noqa: B023 - called at once
-            order = [(key, end, start) for key, _, start, end in found]
-            assert order == [(key, end, start) for key, _, start, end in wanted], epoch.slot  # noqa: B023 - same
+        def same(answer: list[tuple[object, object, int, int]], expected: list[object]) -> None:
+            rows = [(stored.row.key, stored.row.value, stored.ts, stored.exp) for stored in expected]  # type: ignore[attr-defined]
+            assert Counter(answer) == Counter(rows), epoch.slot  # noqa: B023 - called at once
+            order = [(key, end, start) for key, _, start, end in answer]
+            assert order == [(key, end, start) for key, _, start, end in rows], epoch.slot  # noqa: B023 - same
 
         present = [key for key in KEYS if key is not None]
         for key in (*present, "absent"):
@@ -86,10 +86,10 @@ def test_rows_lie_where_the_layout_says(run: Run, stream: str) -> None:
         assert table is not None
         files = stored_files(run.project.warehouse.root, epoch, stream)
         check_placement(files, table.layout, epoch, state.live)
-        held = {(part.sub_index, part.exp_block): part for part in table.partitions}
-        assert held.keys() == {(file.sub_index, file.exp_block) for file in files}
-        for place, part in held.items():
-            inside = [file for file in files if (file.sub_index, file.exp_block) == place]
+        partitions = {(part.sub_index, part.exp_block): part for part in table.partitions}
+        assert partitions.keys() == {(file.sub_index, file.exp_block) for file in files}
+        for cell, part in partitions.items():
+            inside = [file for file in files if (file.sub_index, file.exp_block) == cell]
             assert (part.files, part.rows) == (len(inside), sum(len(file.rows) for file in inside))
             assert part.max_exp_slot == max(row["_exp_slot"] for file in inside for row in file.rows)
 
@@ -110,9 +110,9 @@ def test_expired_rows_leave(run: Run, stream: str) -> None:
 
 def test_changes_over_one_epoch_give_another(run: Run, stream: str) -> None:
     """Between any two epochs; what came and what expired is what the model says, and rewriting rows tells nothing."""
-    told = replayed(run.project.warehouse.root, [stream])
+    counts = replayed(run.project.warehouse.root, [stream])
     states = run.model.states
-    assert told == {
+    assert counts == {
         (stream, "insert"): sum(state.counts.inserted for state in states[1:]),
         (stream, "expire"): sum(len(state.expired) for state in states[1:]),
     }
@@ -147,7 +147,7 @@ def test_the_script_meets_every_case(run: Run, stream: str) -> None:
     for name in ("inserted", "late", "over_lifetime", "deferred", "taken", "dead", "rejected"):
         assert any(getattr(state.counts, name) for state in states), name
     layout = run.epochs[-1].table(stream).layout  # type: ignore[union-attr]
-    places = [
+    assigned = [
         (
             sub_index(layout, row.load_slot, row.exp_slot, never=row.never),
             exp_block(layout, row.load_slot, row.exp_slot, never=row.never),
@@ -155,7 +155,7 @@ def test_the_script_meets_every_case(run: Run, stream: str) -> None:
         for state in states
         for row in state.live
     ]
-    assert {cell for cell, _ in places} == set(range(1, layout.cells + 1))
+    assert {cell for cell, _ in assigned} == set(range(1, layout.cells + 1))
     if layout.technique == "norebuild":
-        assert {OVERFLOW_BLOCK, OVERFLOW_BLOCK + 1} <= {block for _, block in places}
+        assert {OVERFLOW_BLOCK, OVERFLOW_BLOCK + 1} <= {block for _, block in assigned}
     assert [epoch.slot for epoch in run.epochs] == list(SLOTS)

@@ -164,10 +164,10 @@ class Windows(RuleBasedStateMachine):
         self._same_counts(report, before)
 
     def _same_counts(self, report: UpdateReport, before: int) -> None:
-        made = self.model.states[before:]
+        states = self.model.states[before:]
         epochs = (*report.finished, *report.epochs)
-        assert [epoch.slot for epoch in epochs] == [state.slot for state in made]
-        for epoch, state in zip(epochs, made, strict=True):
+        assert [epoch.slot for epoch in epochs] == [state.slot for state in states]
+        for epoch, state in zip(epochs, states, strict=True):
             counts = counts_of(epoch, "s")
             assert {name: getattr(counts, name) for name in asdict(state.counts)} == asdict(state.counts)
 
@@ -228,10 +228,10 @@ class Windows(RuleBasedStateMachine):
         window_time = model.state(as_of).window_time
         now = data.draw(st.sampled_from([None, window_time, window_time + model.rules.interval // 4]), label="now")
         options = {"as_of": as_of, **({} if now is None else {"now": now})}
-        found = self.project.probe("s", keys, **options)
+        rows = self.project.probe("s", keys, **options)
         expected = model.probe(*keys, as_of=as_of, now=now)
-        assert Counter(found) == bag(expected)
-        assert [(key, end, start) for key, _, start, end in found] == [
+        assert Counter(rows) == bag(expected)
+        assert [(key, end, start) for key, _, start, end in rows] == [
             (stored.row.key, stored.exp, stored.ts) for stored in expected
         ]
         assert self.project.scan("s", **options) == bag(model.scan(as_of=as_of, now=now))
@@ -246,13 +246,13 @@ class Windows(RuleBasedStateMachine):
             assert reader.epoch.number == len(states) - 1
             changes = reader.changes("s", since=since, system_columns=True).arrow()
         kinds = changes["_change_type"]
-        told = {kind: Counter(tuples(changes.filter(pc.equal(kinds, kind)))) for kind in ("insert", "expire")}
-        assert sum(map(Counter.total, told.values())) == changes.num_rows
+        changed = {kind: Counter(tuples(changes.filter(pc.equal(kinds, kind)))) for kind in ("insert", "expire")}
+        assert sum(map(Counter.total, changed.values())) == changes.num_rows
         expired = Counter[object]()
         for state in states[since + 1 :]:
             expired += bag(state.expired)
-        assert told["expire"] == expired
-        assert bag(states[since].live) + told["insert"] - told["expire"] == bag(states[-1].live)
+        assert changed["expire"] == expired
+        assert bag(states[since].live) + changed["insert"] - changed["expire"] == bag(states[-1].live)
 
     @invariant()
     def answers_as_the_model(self) -> None:

@@ -53,13 +53,13 @@ def batches() -> list[list[Row]]:
 def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> list[Bag]:
     """Return the live rows after each of three updates."""
     project = Layouts(tmp_path_factory.mktemp("plain"), RULES, LAYOUT, spark)
-    found = []
+    live_rows = []
     for slot, rows in zip(SLOTS, batches, strict=True):
         project.land(rows)
         project.update(RULES.time(slot))
-        found.append(project.scan("s"))
-    assert all(found)
-    return found
+        live_rows.append(project.scan("s"))
+    assert all(live_rows)
+    return live_rows
 
 
 def test_shifting_all_times_shifts_the_answers(
@@ -104,11 +104,11 @@ def test_slot_by_slot_from_the_first_row_leaves_the_same_rows(
 ) -> None:
     """A history replayed from its first row, slot by slot, ends with the same live rows as one first build at its end."""
     begin = RULES.time(2)
-    every = [row for rows in batches for row in rows if row.ts is None or row.ts > begin]
+    all_rows = [row for rows in batches for row in rows if row.ts is None or row.ts > begin]
     ends = []
     for name, each in (("replayed", True), ("built", False)):
         project = Layouts(tmp_path / name, RULES, LAYOUT, spark)
-        project.land(every)
+        project.land(all_rows)
         report = project.update(RULES.time(SLOTS[-1]), each=each)
         assert len(report.epochs) == (4 if each else 1)
         ends.append(project.scan("s"))

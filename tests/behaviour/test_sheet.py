@@ -76,10 +76,10 @@ def sheet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shee
 
 def ids_by_cell(sheet: Sheet, stream: str, tick: int) -> dict[int, set[int]]:
     """Return the live ids of each cell at an update, from the files."""
-    found: dict[int, set[int]] = {}
+    ids: dict[int, set[int]] = {}
     for file in stored_files(sheet.project.warehouse.root, sheet.epochs[tick], stream):
-        found.setdefault(file.sub_index, set()).update(row["v"] for row in file.live(at(tick)))
-    return found
+        ids.setdefault(file.sub_index, set()).update(row["v"] for row in file.live(at(tick)))
+    return ids
 
 
 def rows_in(epoch: Epoch, stream: str, cells: tuple[int, ...]) -> int:
@@ -93,9 +93,9 @@ def rows_in(epoch: Epoch, stream: str, cells: tuple[int, ...]) -> int:
 def test_every_technique_answers_as_the_sheet(sheet: Sheet, stream: str) -> None:
     """Live ids, and the ids of each key, are those of 9.4 after each update, by scan and by probe."""
     for answer in ANSWERS:
-        found = sheet.project.scan(stream, as_of=at(answer.at))
-        assert found == bag(sheet.model.scan(as_of=at(answer.at)))
-        assert len(found) == answer.live
+        rows = sheet.project.scan(stream, as_of=at(answer.at))
+        assert rows == bag(sheet.model.scan(as_of=at(answer.at)))
+        assert len(rows) == answer.live
         for key, ids in answer.by_key.items():
             probed = sheet.project.probe(stream, [key], as_of=at(answer.at))
             assert sorted(value for _, value, _, _ in probed) == list(ids), (answer.at, key)
@@ -117,12 +117,12 @@ def test_every_row_is_in_its_cell(sheet: Sheet, stream: str, grid: Grid) -> None
     """After each update each cell holds the ids of 9.3, and each row the cell of 9.2."""
     by_id = {row.id: row for row in ROWS}
     for step, tick in enumerate(UPDATES):
-        found = ids_by_cell(sheet, stream, tick)
-        for cell, ids in found.items():
-            assert {by_id[each].cells[GRIDS.index(grid)] for each in ids} <= {cell}
+        ids_of_cells = ids_by_cell(sheet, stream, tick)
+        for cell, ids in ids_of_cells.items():
+            assert {by_id[row_id].cells[GRIDS.index(grid)] for row_id in ids} <= {cell}
         if grid.name in STATES:
             expected = STATES[grid.name][step].cells
-            assert {cell: ids for cell, ids in found.items() if ids} == {
+            assert {cell: ids for cell, ids in ids_of_cells.items() if ids} == {
                 cell: set(ids) for cell, ids in enumerate(expected, 1) if ids
             }, tick
         table = sheet.epochs[tick].table(stream)
@@ -156,7 +156,7 @@ def test_cells_that_are_not_planned_keep_their_files(sheet: Sheet, stream: str) 
         assert old is not None
         assert new is not None
         planned = planned_cells(new.layout, before // DELTA, tick // DELTA)
-        kept = [
+        files = [
             {
                 file.path
                 for file in read_snapshot(sheet.project.warehouse.root, table.path, table.version, ()).files
@@ -164,4 +164,4 @@ def test_cells_that_are_not_planned_keep_their_files(sheet: Sheet, stream: str) 
             }
             for table in (old, new)
         ]
-        assert kept[0] == kept[1], tick
+        assert files[0] == files[1], tick

@@ -167,7 +167,7 @@ def test_now_is_to_the_microsecond(edges: tuple[Layouts, Model]) -> None:
     project, model = edges
     for instant in (RULES.time(4) - 1, RULES.time(4), RULES.time(4) + 1):
         for now in (instant - 1, instant):
-            found = project.scan("appended", now=now)
-            assert found == bag(model.scan(now=now))
+            rows = project.scan("appended", now=now)
+            assert rows == bag(model.scan(now=now))
         assert any(exp == instant for _, _, _, exp in project.scan("appended", now=instant - 1))
         assert not any(exp == instant for _, _, _, exp in project.scan("appended", now=instant))

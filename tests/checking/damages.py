@@ -41,29 +41,29 @@ def regions(file: Path) -> dict[str, list[range]]:
     size, footer = file.stat().st_size, pq.read_metadata(file)
     end = size - 8
     begin = end - footer.serialized_size
-    found: dict[str, list[range]] = {"magic": [range(4)], "header": [], "page": []}
+    ranges: dict[str, list[range]] = {"magic": [range(4)], "header": [], "page": []}
     for group in range(footer.num_row_groups):
-        for place in range(footer.num_columns):
-            chunk = footer.row_group(group).column(place)
+        for number in range(footer.num_columns):
+            chunk = footer.row_group(group).column(number)
             first = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
-            found["header"].append(range(first, first + _HEADER))
-            found["page"].append(range(first + _HEADER, first + chunk.total_compressed_size))
-    found["tail"] = [range(tail_start(file), begin)]
-    found["footer"] = [range(begin, end)]
-    found["end"] = [range(end, size)]
-    return {name: [each for each in places if each] for name, places in found.items()}
+            ranges["header"].append(range(first, first + _HEADER))
+            ranges["page"].append(range(first + _HEADER, first + chunk.total_compressed_size))
+    ranges["tail"] = [range(tail_start(file), begin)]
+    ranges["footer"] = [range(begin, end)]
+    ranges["end"] = [range(end, size)]
+    return {name: [span for span in spans if span] for name, spans in ranges.items()}
 
 
 def damages(file: Path, random: Random, each: int) -> Iterator[Damage]:
     """Yield damaged contents of a whole file: ``each`` of every kind in every region."""
     whole = file.read_bytes()
-    for region, places in regions(file).items():
-        for _ in range(each if places else 0):
-            place = random.choice(random.choice(places))
+    for region, spans in regions(file).items():
+        for _ in range(each if spans else 0):
+            offset = random.choice(random.choice(spans))
             flipped = bytearray(whole)
-            flipped[place] ^= 1 << random.randrange(8)
+            flipped[offset] ^= 1 << random.randrange(8)
             yield Damage(region, "flipped", bytes(flipped))
-            lost, behind = whole[place : place + _ZEROED], whole[place + _ZEROED :]
-            if any(lost):
-                yield Damage(region, "zeroed", whole[:place] + bytes(len(lost)) + behind)
-            yield Damage(region, "cut", whole[:place])
+            zeroed, behind = whole[offset : offset + _ZEROED], whole[offset + _ZEROED :]
+            if any(zeroed):
+                yield Damage(region, "zeroed", whole[:offset] + bytes(len(zeroed)) + behind)
+            yield Damage(region, "cut", whole[:offset])

@@ -20,20 +20,20 @@ def odd_entries(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each place in an entry's actions, with the texts of the entry in which it has each odd value or is left out."""
     actions = [json.loads(line) for line in text.splitlines()]
     for number, action in enumerate(actions):
-        for place, changed in _odd(action):
+        for path, changed in _odd(action):
             lines = [[*actions[:number], odd, *actions[number + 1 :]] for odd in changed]
-            yield f"{number}.{place}", ["".join(json.dumps(each) + "\n" for each in entry) for entry in lines]
+            yield f"{number}.{path}", ["".join(json.dumps(line) + "\n" for line in entry) for entry in lines]
 
 
-def _odd(value: object, place: str = "") -> Iterator[tuple[str, list[Any]]]:
+def _odd(value: object, path: str = "") -> Iterator[tuple[str, list[Any]]]:
     if isinstance(value, dict | list):
         for key in sorted(value) if isinstance(value, dict) else range(len(value)):
             inner = value[key]
-            here = f"{place}.{key}".lstrip(".")
-            yield here, [*(_with(value, key, odd) for odd in ODD_VALUES), _without(value, key)]
+            inner_path = f"{path}.{key}".lstrip(".")
+            yield inner_path, [*(_with(value, key, odd) for odd in ODD_VALUES), _without(value, key)]
             nested = json.loads(inner) if key in _TEXTS else inner
-            for deeper, changed in _odd(nested, here):
-                yield deeper, [_with(value, key, json.dumps(each) if key in _TEXTS else each) for each in changed]
+            for deeper, changed in _odd(nested, inner_path):
+                yield deeper, [_with(value, key, json.dumps(odd) if key in _TEXTS else odd) for odd in changed]
 
 
 def _with(value: _Values, key: str | int, odd: object) -> _Values:

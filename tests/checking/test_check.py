@@ -76,11 +76,11 @@ def test_a_whole_warehouse_has_no_findings(history: Project) -> None:
 
 def test_a_missing_file_is_a_fault(damaged: Project) -> None:
     """A data file that is gone is named."""
-    gone = data_file(damaged)
-    gone.unlink()
+    file = data_file(damaged)
+    file.unlink()
     report = check(damaged.root)
     assert [finding.code for finding in report.faults] == ["file_missing"]
-    assert report.faults[0].subject == gone.relative_to(damaged.root).as_posix()
+    assert report.faults[0].subject == file.relative_to(damaged.root).as_posix()
     assert report.faults[0].table == "a"
 
 
@@ -123,8 +123,8 @@ def test_a_row_in_a_wrong_bucket_is_a_fault(damaged: Project) -> None:
     uris = DeltaTable(str(damaged.root / state.path), version=state.version).file_uris()
     for uri in uris:
         rewrite(damaged.root / state.path / uri.split(f"{state.path}/", 1)[1], renamed)
-    found = check(damaged.root)
-    assert {"misplaced", "statistics"} <= {finding.code for finding in found.faults}
+    report = check(damaged.root)
+    assert {"misplaced", "statistics"} <= {finding.code for finding in report.faults}
 
 
 def test_slots_that_do_not_fit_times_are_faults(damaged: Project) -> None:
@@ -187,11 +187,11 @@ def test_odd_values_in_a_log_are_found(damaged: Project, table: str, every: int)
     assert state is not None
     chance = Random(7)  # noqa: S311 - nothing is secret here
     expected = served(damaged, table)
-    found: dict[str, str] = {}
+    readings: dict[str, str] = {}
     for version in (0, state.version):
         entry = entry_path(damaged.root / state.path, version)
         content = entry.read_text()
-        for place, texts in islice(odd_entries(content), 0, None, every):
+        for path, texts in islice(odd_entries(content), 0, None, every):
             entry.write_text(chance.choice(texts))
             report = check(damaged.root, rows=False)
             try:
@@ -199,9 +199,9 @@ def test_odd_values_in_a_log_are_found(damaged: Project, table: str, every: int)
             except WarehouseError as error:
                 read = f"{type(error).__name__}: {error}"
             if not report.faults:
-                found[f"{version}.{place}"] = read
+                readings[f"{version}.{path}"] = read
         entry.write_text(content)
-    assert {place: read for place, read in found.items() if read != "same rows"} == {}
+    assert {key: read for key, read in readings.items() if read != "same rows"} == {}
     assert not faults(damaged)
 
 
@@ -218,7 +218,7 @@ def test_records_are_compared_with_logs(damaged: Project) -> None:
     path.unlink()
     state = next(state for state in epoch.tables if state.name == "a")
     parts = (dataclasses.replace(state.partitions[0], rows=state.partitions[0].rows + 1), *state.partitions[1:])
-    states = tuple(dataclasses.replace(each, partitions=parts) if each is state else each for each in epoch.tables)
+    states = tuple(dataclasses.replace(table, partitions=parts) if table is state else table for table in epoch.tables)
     write_record(path, dataclasses.replace(epoch, tables=states, window_time=epoch.window_time + 1))
     assert faults(damaged) == {"counts", "window_time", "database_changed"}
 
@@ -228,14 +228,14 @@ def test_damaged_records_are_named(damaged: Project, kind: str) -> None:
     """A truncated newest epoch can be repaired, an older one cannot; a plan that is done harms nothing."""
     newest = record_path(damaged.root, 2, kind)  # type: ignore[arg-type]
     newest.write_bytes(newest.read_bytes()[:100])
-    found = check(damaged.root).findings
+    findings = check(damaged.root).findings
     if kind == "plan":
-        assert [(each.severity, each.code, each.repair) for each in found] == [("note", "old_plan_damaged", "repair")]
+        assert [(note.severity, note.code, note.repair) for note in findings] == [("note", "old_plan_damaged", "repair")]
         return
-    assert ("fault", "epoch_damaged", "repair") in [(each.severity, each.code, each.repair) for each in found]
+    assert ("fault", "epoch_damaged", "repair") in [(finding.severity, finding.code, finding.repair) for finding in findings]
     older = record_path(damaged.root, 1, "epoch")
     older.write_bytes(older.read_bytes()[:100])
-    assert {each.repair for each in check(damaged.root).faults if each.code == "epoch_damaged"} == {""}
+    assert {finding.repair for finding in check(damaged.root).faults if finding.code == "epoch_damaged"} == {""}
 
 
 def test_a_gap_between_epochs_is_a_fault(damaged: Project) -> None:
@@ -252,14 +252,14 @@ def test_an_unfinished_update_and_left_overs_are_notes(damaged: Project) -> None
     (damaged.root / "epochs/.x.tmp").write_bytes(b"")
     report = check(damaged.root)
     assert not report.faults
-    assert [(each.code, each.subject) for each in report.findings] == [
+    assert [(finding.code, finding.subject) for finding in report.findings] == [
         ("temporary_file", "epochs/.x.tmp"), ("left_over", "tables/a"),
     ]  # fmt: skip
     epoch_path(damaged.root, 2).unlink()
     report = check(damaged.root)
     assert not report.faults
-    assert {each.code for each in report.findings} == {"temporary_file", "unfinished"}
-    assert {each.repair for each in report.findings if each.code == "unfinished"} == {"update"}
+    assert {finding.code for finding in report.findings} == {"temporary_file", "unfinished"}
+    assert {finding.repair for finding in report.findings if finding.code == "unfinished"} == {"update"}
 
 
 def test_a_file_loaded_twice_is_a_fault(damaged: Project) -> None:
@@ -275,8 +275,8 @@ def test_a_missing_schema_file_is_a_fault(damaged: Project) -> None:
     state = damaged.epoch.table("named")
     assert state is not None
     (damaged.root / state.schema_file).unlink()
-    found = check(damaged.root).faults
-    assert [(each.code, each.subject, each.repair) for each in found] == [("schema_file", state.schema_file, "repair")]
+    at_fault = check(damaged.root).faults
+    assert [(fault.code, fault.subject, fault.repair) for fault in at_fault] == [("schema_file", state.schema_file, "repair")]
 
 
 def test_a_missing_table_is_a_fault(damaged: Project) -> None:
@@ -292,14 +292,14 @@ def test_plans_of_epochs_stay_readable(damaged: Project) -> None:
 
 def test_the_command_prints_findings_and_fails_on_a_fault(damaged: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 0 without a fault, 4 with one; -o json is the list; --repair says what it did."""
-    place = ["-C", str(damaged.directory), "check"]
-    assert run([*place, "-o", "json"]) == 0
-    told = capsys.readouterr()
-    assert (json.loads(told.out), "0 faults, 0 notes in 3 epochs" in told.err) == ([], True)
+    options = ["-C", str(damaged.directory), "check"]
+    assert run([*options, "-o", "json"]) == 0
+    output = capsys.readouterr()
+    assert (json.loads(output.out), "0 faults, 0 notes in 3 epochs" in output.err) == ([], True)
     data_file(damaged).unlink()
-    assert run([*place, "--quick", "-o", "json"]) == 4
+    assert run([*options, "--quick", "-o", "json"]) == 4
     (finding,) = json.loads(capsys.readouterr().out)
     assert (finding["severity"], finding["code"], finding["repaired_by"]) == ("fault", "file_missing", None)
     (damaged.root / "epochs/.half.tmp").touch()
-    assert run([*place, "--repair", "-o", "csv"]) == 4
+    assert run([*options, "--repair", "-o", "csv"]) == 4
     assert "removed epochs/.half.tmp" in capsys.readouterr().err

@@ -39,16 +39,16 @@ def seeded(number: int) -> Random:
 
 def files_of(project: Project) -> dict[str, tuple[str, Path]]:
     """Return a data file of each role at the newest epoch, with the table it is of."""
-    found: dict[str, tuple[str, Path]] = {}
+    examples: dict[str, tuple[str, Path]] = {}
     roles = {"a": "rows", "named": "view", "r": "relation"}
     for state in project.epoch.tables:
         sides = [(state.deferred, "deferred"), (state.rejected, "rejected"), (state.restored, "restored")]
-        places = [(state, roles.get(state.name)), *sides]
-        for place, role in places:
-            files = replay(project.root / place.path, place.version).files if place is not None and role else {}
+        tables = [(state, roles.get(state.name)), *sides]
+        for table, role in tables:
+            files = replay(project.root / table.path, table.version).files if table is not None and role else {}
             if files and role is not None:
-                found.setdefault(role, (state.name, project.root / place.path / max(files)))
-    return found
+                examples.setdefault(role, (state.name, project.root / table.path / max(files)))
+    return examples
 
 
 def outcome(read: Callable[[Warehouse, str], Any], project: Project, table: str, expected: object) -> str:
@@ -80,15 +80,15 @@ def test_check_finds_damage_in_every_region_of_every_kind_of_file(damaged: Proje
     random = seeded(17)
     for role, (table, path) in files_of(damaged).items():
         whole = path.read_bytes()
-        every = list(damages(path, random, 2))
-        assert {each.region for each in every} >= {"magic", "header", "page", "footer", "end"}
-        for each in every:
-            path.write_bytes(each.content)
-            assert damage(path) is not None, (role, each.region, each.kind)
-        path.write_bytes(random.choice(every).content)
+        drawn = list(damages(path, random, 2))
+        assert {example.region for example in drawn} >= {"magic", "header", "page", "footer", "end"}
+        for change in drawn:
+            path.write_bytes(change.content)
+            assert damage(path) is not None, (role, change.region, change.kind)
+        path.write_bytes(random.choice(drawn).content)
         subject = path.relative_to(damaged.root).as_posix()
-        found = [(each.code, each.table) for each in check(damaged.root).faults if each.subject == subject]
-        assert found == [("file_damaged", table)], role
+        faults = [(fault.code, fault.table) for fault in check(damaged.root).faults if fault.subject == subject]
+        assert faults == [("file_damaged", table)], role
         path.write_bytes(whole)
     assert check(damaged.root).faults == ()
 
@@ -101,13 +101,13 @@ def test_without_a_sum_of_the_whole_file_pages_are_verified(damaged: Project) ->
     bare.write_bytes(path.read_bytes())
     tail = path.with_name(summed_name(bare, whole=False))
     assert f".sum-{tail_start(bare)}-{fingerprint(bare, tail_start(bare))}." in tail.name
-    for each in damages(path, random, 4):
-        bare.write_bytes(each.content)
-        tail.write_bytes(each.content)
-        if each.region == "page" or each.kind == "cut":
-            assert damage(bare) is not None, each.kind
-        if each.region in {"page", "tail", "footer", "end"} or each.kind == "cut":
-            assert damage(tail) is not None, (each.region, each.kind)
+    for change in damages(path, random, 4):
+        bare.write_bytes(change.content)
+        tail.write_bytes(change.content)
+        if change.region == "page" or change.kind == "cut":
+            assert damage(bare) is not None, change.kind
+        if change.region in {"page", "tail", "footer", "end"} or change.kind == "cut":
+            assert damage(tail) is not None, (change.region, change.kind)
     bare.write_bytes(path.read_bytes())
     assert damage(bare) is None
 
@@ -115,15 +115,15 @@ def test_without_a_sum_of_the_whole_file_pages_are_verified(damaged: Project) ->
 def fuzzed(project: Project, random: Random, each: int, roles: Sequence[str]) -> Counter[tuple[str, str]]:
     """Damage files of the tables that are read, and count what comes of each read; nothing else is raised."""
     counts: Counter[tuple[str, str]] = Counter()
-    places = files_of(project)
-    for table, path in (places[role] for role in roles):
+    files = files_of(project)
+    for table, path in (files[role] for role in roles):
         whole = path.read_bytes()
         expected = {}
         with Warehouse.open(project.directory) as warehouse:
             for name, read in READS.items():
                 expected[name] = sorted_rows(read(warehouse, table))
-        for each_damage in damages(path, random, each):
-            path.write_bytes(each_damage.content)
+        for change in damages(path, random, each):
+            path.write_bytes(change.content)
             assert damage(path) is not None
             counts["check", "found"] += 1
             for name, read in READS.items():
@@ -142,8 +142,8 @@ def test_a_read_of_a_damaged_file_gives_rows_or_an_error_that_names_it(damaged: 
 def test_how_much_damage_is_found(damaged: Project) -> None:
     """The figures: damages, found by check, by reads, and given as other rows by reads, which do not verify."""
     counts = fuzzed(damaged, seeded(11), 10, ["rows", "view", "relation"])
-    for (name, came), count in sorted(counts.items()):
-        print(f"{name}: {came} {count}")  # noqa: T201 - the figure is for the reader of the run
+    for (name, result), count in sorted(counts.items()):
+        print(f"{name}: {result} {count}")  # noqa: T201 - the figure is for the reader of the run
 
 
 def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Project) -> None:
@@ -153,19 +153,19 @@ def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Projec
     content[-6:] = b"\0" * 6
     path.write_bytes(content)
     for hot in ((), (table,)):
-        with pytest.raises(DamagedFileError) as told, Warehouse.open(damaged.directory, hot=hot) as warehouse:
+        with pytest.raises(DamagedFileError) as error, Warehouse.open(damaged.directory, hot=hot) as warehouse:
             warehouse.sql(f"SELECT * FROM {table} WHERE upper(k) > 'A'").all()
-        assert told.value.path == str(path)
-        assert told.value.table == table
+        assert error.value.path == str(path)
+        assert error.value.table == table
         for part in ("stream-wh history", "stream-wh rollback", "stream-wh check"):
-            assert part in str(told.value)
+            assert part in str(error.value)
 
 
 def test_a_mistake_of_the_query_stays_one(damaged: Project) -> None:
     """Where all files are whole the query is to be corrected."""
-    with Warehouse.open(damaged.directory) as warehouse, pytest.raises(WarehouseError, match="correct the query") as told:
+    with Warehouse.open(damaged.directory) as warehouse, pytest.raises(WarehouseError, match="correct the query") as error:
         warehouse.sql("SELECT k::INTEGER FROM a").all()
-    assert not isinstance(told.value, MissingPartError)
+    assert not isinstance(error.value, MissingPartError)
 
 
 def test_rows_of_a_damaged_file_are_not_taken_to_be_written_again(damaged: Project) -> None:
@@ -174,11 +174,11 @@ def test_rows_of_a_damaged_file_are_not_taken_to_be_written_again(damaged: Proje
     assert state is not None
     _, path = files_of(damaged)["rows"]
     whole = path.read_bytes()
-    for each in damages(path, seeded(7), 1):
-        path.write_bytes(each.content)
+    for change in damages(path, seeded(7), 1):
+        path.write_bytes(change.content)
         files = TableFiles(damaged.root)
-        with pytest.raises(DamagedFileError) as told:
+        with pytest.raises(DamagedFileError) as error:
             files.require_whole(files.files(state.path, state.version))
-        assert (told.value.path, told.value.table) == (str(path), "a")
+        assert (error.value.path, error.value.table) == (str(path), "a")
     path.write_bytes(whole)
     files.require_whole(files.files(state.path, state.version))

@@ -24,10 +24,10 @@ def _removed(project: Project) -> None:
 
 
 def _cut(project: Project) -> None:
-    place = project.root / DATABASE
-    content = place.read_bytes()
-    place.unlink()
-    place.write_bytes(content[: len(content) // 3])
+    path = project.root / DATABASE
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[: len(content) // 3])
 
 
 def _former(project: Project) -> None:
@@ -49,8 +49,8 @@ def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.Mon
     monkeypatch.setattr(published, "_PAUSE_SECONDS", 0)
     damage: Callable[[Project], None] = DAMAGES[kind]
     damage(damaged)
-    found = check(damaged.root, rows=False).findings
-    assert [(each.severity, each.code, each.subject, each.repair) for each in found] == [
+    findings = check(damaged.root, rows=False).findings
+    assert [(finding.severity, finding.code, finding.subject, finding.repair) for finding in findings] == [
         ("fault", f"database_{kind}", DATABASE, "repair"),
     ]  # fmt: skip
     assert damaged.updater().repair() == (f"wrote {DATABASE} again",)
@@ -62,6 +62,6 @@ def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.Mon
 def test_a_warehouse_that_was_moved_has_a_note(damaged: Project) -> None:
     """Its own readers do without the file; others are told how they look there."""
     moved = damaged.root.rename(damaged.directory / "elsewhere")
-    (found,) = check(moved, rows=False).findings
-    assert (found.severity, found.code, found.repair) == ("note", "database_moved", "repair")
-    assert (str(damaged.root) in found.message, "stream_wh_root" in found.remedy) == (True, True)
+    (finding,) = check(moved, rows=False).findings
+    assert (finding.severity, finding.code, finding.repair) == ("note", "database_moved", "repair")
+    assert (str(damaged.root) in finding.message, "stream_wh_root" in finding.remedy) == (True, True)

@@ -50,10 +50,10 @@ def test_the_first_row_out_of_order(
     """It is the first that is less than the one above it, across row groups too; the bounds of groups never accuse wrongly."""
     rows = sorted(rows, key=comparable) if ordered else rows
     path = written(tmp_path_factory.getbasetemp(), rows, size)
-    wanted = next((n for n in range(1, len(rows)) if comparable(rows[n]) < comparable(rows[n - 1])), None)
-    assert first_row_out_of_order(path, ("k", "p", "_exp")) == wanted
+    expected = next((n for n in range(1, len(rows)) if comparable(rows[n]) < comparable(rows[n - 1])), None)
+    assert first_row_out_of_order(path, ("k", "p", "_exp")) == expected
     group = first_group_out_of_order(pq.read_metadata(path), "k")
-    assert group is None or wanted is not None
+    assert group is None or expected is not None
 
 
 @pytest.mark.parametrize(

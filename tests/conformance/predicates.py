@@ -66,8 +66,8 @@ def drawn(
     dice = random.Random(seed)  # noqa: S311 - a test draws the same again
     singles: list[Term] = []
     for name, kind in columns:
-        found = [row[name] for row in rows if row[name] is not None]
-        present = sorted(set(found)) if kind != "array<int>" else []
+        values = [row[name] for row in rows if row[name] is not None]
+        present = sorted(set(values)) if kind != "array<int>" else []
         singles += [Term(name, kind, "is null"), Term(name, kind, "is not null")]
         for value in present:
             singles += [Term(name, kind, operator, (value,)) for operator in ("=", "<", "<=", ">", ">=")]
@@ -116,35 +116,35 @@ def in_sql(terms: Sequence[Term], engine: str) -> str:
 def _sql(term: Term, engine: str) -> str:
     sign = "`" if engine == "spark" else '"'
     name = f"{sign}{term.column}{sign}"
-    given = [literal(value, term.kind, engine) for value in term.values]
+    literals = [literal(value, term.kind, engine) for value in term.values]
     match term.operator:
         case "in":
-            return f"{name} IN ({', '.join(given)})"
+            return f"{name} IN ({', '.join(literals)})"
         case "between":
-            return f"{name} BETWEEN {given[0]} AND {given[1]}"
+            return f"{name} BETWEEN {literals[0]} AND {literals[1]}"
         case "starts":
             function = {"spark": "startswith", "duckdb": "starts_with", "datafusion": "starts_with"}[engine]
-            return f"{function}({name}, {given[0]})"
+            return f"{function}({name}, {literals[0]})"
         case "is null" | "is not null":
             return f"{name} {term.operator.upper()}"
-    return f"{name} {term.operator} {given[0]}"
+    return f"{name} {term.operator} {literals[0]}"
 
 
 def in_arrow(terms: Sequence[Term]) -> pc.Expression:
     """Return a predicate as an expression of PyArrow."""
-    return reduce(lambda one, other: one & other, map(_arrow, terms))
+    return reduce(lambda left, right: left & right, map(_arrow, terms))
 
 
 def _arrow(term: Term) -> pc.Expression:
     field = pc.field(term.column)
     kind = arrow_type(term.kind)
     plain = pa.int64() if term.kind == "timestamp" else kind
-    given = [pa.scalar(value, plain).cast(kind) for value in term.values]
+    scalars = [pa.scalar(value, plain).cast(kind) for value in term.values]
     match term.operator:
         case "in":
             return field.isin(pa.array(term.values, plain).cast(kind))
         case "between":
-            return (field >= given[0]) & (field <= given[1])
+            return (field >= scalars[0]) & (field <= scalars[1])
         case "starts":
             return pc.starts_with(field, term.values[0])
         case "is null":
@@ -158,12 +158,12 @@ def _arrow(term: Term) -> pc.Expression:
         ">": lambda a, b: a > b,
         ">=": lambda a, b: a >= b,
     }
-    return comparisons[term.operator](field, given[0])
+    return comparisons[term.operator](field, scalars[0])
 
 
 def in_polars(terms: Sequence[Term]) -> pl.Expr:
     """Return a predicate as an expression of Polars."""
-    return reduce(lambda one, other: one & other, map(_polars, terms))
+    return reduce(lambda left, right: left & right, map(_polars, terms))
 
 
 def _polars(term: Term) -> pl.Expr:
@@ -172,12 +172,12 @@ def _polars(term: Term) -> pl.Expr:
     moments = term.kind == "timestamp"
     series = pl.from_arrow(pa.array(term.values, pa.int64() if moments else kind).cast(kind)) if term.values else pl.Series([])
     assert isinstance(series, pl.Series)
-    given = [pl.lit(value).cast(series.dtype) if moments else pl.lit(value, dtype=series.dtype) for value in term.values]
+    literals = [pl.lit(value).cast(series.dtype) if moments else pl.lit(value, dtype=series.dtype) for value in term.values]
     match term.operator:
         case "in":
             return field.is_in(series.implode())
         case "between":
-            return field.is_between(given[0], given[1])
+            return field.is_between(literals[0], literals[1])
         case "starts":
             return field.str.starts_with(term.values[0])
         case "is null":
@@ -191,4 +191,4 @@ def _polars(term: Term) -> pl.Expr:
         ">": lambda a, b: a > b,
         ">=": lambda a, b: a >= b,
     }
-    return comparisons[term.operator](field, given[0])
+    return comparisons[term.operator](field, literals[0])

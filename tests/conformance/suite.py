@@ -31,8 +31,8 @@ class Difference:
     @property
     def text(self) -> str:
         """One line of it."""
-        given = self.given if isinstance(self.given, str) else f"{len(self.given)} rows"
-        return f"{self.table}, {self.reader}: {str(self.terms)[:300]}: {len(self.wanted)} rows wanted, {given[:300]}"
+        answer = self.given if isinstance(self.given, str) else f"{len(self.given)} rows"
+        return f"{self.table}, {self.reader}: {str(self.terms)[:300]}: {len(self.wanted)} rows wanted, {answer[:300]}"
 
 
 @dataclass
@@ -51,9 +51,9 @@ def predicates_on(stored: Stored, count: int) -> list[tuple[Term, ...]]:
     nested = [column for column in stored.columns if column not in comparable]
     at_first = (*stored.key, "_ts", "_exp", "sub_index", "exp_block")
     first = [(name, kind) for name, kind in comparable if name in at_first]
-    others = [column for column in comparable if column not in first]
-    found = drawn(first, stored.rows, count - count // 3) + drawn(others, stored.rows, count // 3, seed=2)
-    return found + _nulls(nested)
+    other_columns = [column for column in comparable if column not in first]
+    predicates = drawn(first, stored.rows, count - count // 3) + drawn(other_columns, stored.rows, count // 3, seed=2)
+    return predicates + _nulls(nested)
 
 
 def _nulls(columns: Sequence[tuple[str, str]]) -> list[tuple[Term, ...]]:
@@ -64,15 +64,15 @@ def compare(result: Result, stored: Stored, readers: Sequence[Reader], predicate
     """Read everything, then by each predicate, and note what differs."""
     everything = sorted(repr([row[name] for name, _ in stored.columns]) for row in stored.rows)
     for reader in readers:
-        given: object
+        rows_read: object
         try:
-            given = reader.everything()
+            rows_read = reader.everything()
         except Exception as error:  # noqa: BLE001 - a reader's failure is a difference
-            given = repr(error)
+            rows_read = repr(error)
         result.answers[reader.name] += 1
-        if given != everything:
-            said = given if isinstance(given, str) else f"other rows: {str(given)[:400]}"
-            result.differences.append(Difference(stored.name, reader.name, None, tuple(range(len(everything))), said))
+        if rows_read != everything:
+            message = rows_read if isinstance(rows_read, str) else f"other rows: {str(rows_read)[:400]}"
+            result.differences.append(Difference(stored.name, reader.name, None, tuple(range(len(everything))), message))
         for terms in predicates:
             wanted = tuple(sorted(row["n"] for row in stored.rows if holds(terms, row)))
             answer: tuple[int, ...] | str

@@ -56,7 +56,7 @@ class Made:
         """Return rows by their numbers; each column goes through its values in steps of 7."""
         columns = tuple(enumerate(self.columns))
         return [
-            {"n": number, **{name: values_of(kind, 7 * number + place) for place, (name, kind) in columns}}
+            {"n": number, **{name: values_of(kind, 7 * number + position) for position, (name, kind) in columns}}
             for number in range(first, first + count)
         ]
 
@@ -77,7 +77,7 @@ class Stored:
 
 def shapes() -> list[Made]:
     """Return the streams: their keys have columns of every key type, one of them has every column type; of both techniques."""
-    wide = tuple((ODD_NAMES.get(kind, f"c_{place}"), kind) for place, kind in enumerate((*KEY_TYPES, *ODD_NAMES)))
+    wide = tuple((ODD_NAMES.get(kind, f"c_{position}"), kind) for position, kind in enumerate((*KEY_TYPES, *ODD_NAMES)))
     return [
         Made("wide", (("k", "string"), *wide), ("k",)),
         Made("mixed", (*_MIXED, ("x", "double")), tuple(name for name, _ in _MIXED), "rebuild"),
@@ -89,17 +89,17 @@ def shapes() -> list[Made]:
 def built(directory: Path, spark: SparkSession, made: Sequence[Made], *, updates: int, rows: int) -> Project:
     """Return a project after so many updates, each with so many rows for every stream."""
     streams = {
-        each.name: stream(
-            landing=f"landing/{each.name}",
+        shape.name: stream(
+            landing=f"landing/{shape.name}",
             format="parquet",
-            search_key=list(each.key),
-            columns={"n": "bigint", **dict(each.columns), "b_": "timestamp", "e_": "timestamp"},
+            search_key=list(shape.key),
+            columns={"n": "bigint", **dict(shape.columns), "b_": "timestamp", "e_": "timestamp"},
             arrival="b_",
             expires="e_",
             null_expiry="never",
-            layout={"technique": each.technique},
+            layout={"technique": shape.technique},
         )
-        for each in made
+        for shape in made
     }
     relation = {
         "landing": "landing/rel", "format": "parquet", "search_key": "k", "changed_at": "b_",
@@ -109,17 +109,19 @@ def built(directory: Path, spark: SparkSession, made: Sequence[Made], *, updates
     project = Project(directory, spark, streams, views=views, relations={"rel": relation})
     for number in range(1, updates + 1):
         later = number == updates
-        for each in made:
-            batch = each.rows(rows * (number - 1), rows)
-            columns = [("n", "bigint"), *each.columns]
+        for shape in made:
+            batch = shape.rows(rows * (number - 1), rows)
+            columns = [("n", "bigint"), *shape.columns]
             if later:
-                declared = cast("dict[str, str]", project.streams[each.name]["columns"])
-                project.streams[each.name]["columns"] = {**declared, "later": "string"}
+                declared = cast("dict[str, str]", project.streams[shape.name]["columns"])
+                project.streams[shape.name]["columns"] = {**declared, "later": "string"}
                 columns.append(("later", "string"))
                 batch = [{**row, "later": values_of("string", row["n"])} for row in batch]
-            _land(project, each.name, number, columns, batch)
-        kept = [{"k": f"{value}{number % 2}", "n": place} for place, value in enumerate(("a", "\U0010ffff" * 40, "y" * 3000))]
-        _land(project, "rel", number, [("k", "string"), ("n", "bigint")], kept, relation=True)
+            _land(project, shape.name, number, columns, batch)
+        rows_of_relation = [
+            {"k": f"{value}{number % 2}", "n": n} for n, value in enumerate(("a", "\U0010ffff" * 40, "y" * 3000))
+        ]
+        _land(project, "rel", number, [("k", "string"), ("n", "bigint")], rows_of_relation, relation=True)
         project.declare()
         project.update(number)
     return project
@@ -168,7 +170,7 @@ def stored(project: Project, name: str) -> Stored:
 
 def plain(table: pa.Table) -> pa.Table:
     """Return a table with instants as microseconds."""
-    for place, field in enumerate(table.schema):
+    for n, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+            table = table.set_column(n, field.name, table.column(n).cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
     return table

@@ -88,18 +88,18 @@ def test_the_warehouse_prunes_no_row_away(project: Project, tables: list[Stored]
             for terms in predicates_on(table, 60):
                 if any(term.column == "_exp" for term in terms):
                     continue  # it is shown as null where a row never expires
-                wanted = sorted(row["n"] for row in rows if holds(terms, row))
-                given = warehouse.scan(table.name, columns=["n"], where=in_sql(terms, "duckdb")).all()
-                assert sorted(row[0] for row in given) == wanted, terms
+                expected = sorted(row["n"] for row in rows if holds(terms, row))
+                answer = warehouse.scan(table.name, columns=["n"], where=in_sql(terms, "duckdb")).all()
+                assert sorted(row[0] for row in answer) == expected, terms
             if kind == "timestamp":
                 continue
             keys = sorted({row[first] for row in rows if row[first] is not None})
             for key in keys:
-                given = warehouse.probe(table.name, [(key,)], columns=["n"]).all()
-                assert sorted(row[0] for row in given) == sorted(row["n"] for row in rows if row[first] == key)
-                given = warehouse.probe(table.name, from_=(key,), columns=["n"]).all()
+                answer = warehouse.probe(table.name, [(key,)], columns=["n"]).all()
+                assert sorted(row[0] for row in answer) == sorted(row["n"] for row in rows if row[first] == key)
+                answer = warehouse.probe(table.name, from_=(key,), columns=["n"]).all()
                 above = sorted(row["n"] for row in rows if row[first] is not None and row[first] >= key)
-                assert sorted(row[0] for row in given) == above
+                assert sorted(row[0] for row in answer) == above
 
 
 def test_other_engines_clone_and_alter(spark: SparkSession, tables: list[Stored], tmp_path: Path) -> None:

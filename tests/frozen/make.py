@@ -33,8 +33,8 @@ _LEFT_OUT = (".lock", "derby.log")
 
 def commit() -> str:
     """Return the short name of the commit that is checked out."""
-    found = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True, cwd=HERE)
-    return found.stdout.strip()
+    result = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True, cwd=HERE)
+    return result.stdout.strip()
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def freeze(name: str, target: Path, work: Path, spark: SparkSession) -> None:
     FROZEN[name][2](project)
     pack(project.directory, target / f"{name}.tar.xz")
     after = Path(shutil.copytree(project.directory, work / "after"))
-    parts = (dict(each) for each in (project.streams, project.views, project.relations))
+    parts = (dict(keys) for keys in (project.streams, project.views, project.relations))
     streams, views, relations = parts
     twin = Project(after, spark, streams, dict(project.warehouse), project.clock, views, relations)
     write(target / f"{name}.json", project, twin)
@@ -73,7 +73,7 @@ def write(path: Path, project: Project, twin: Project) -> None:
         from warehouse.epochs.journal import read_epoch  # noqa: PLC0415 - one use
 
         epoch = read_epoch(project.root, number)
-        if number == max(each for each in project.numbers if read_epoch(project.root, each).window_time == epoch.window_time):
+        if number == max(n for n in project.numbers if read_epoch(project.root, n).window_time == epoch.window_time):
             earlier[str(epoch.window_time)] = answers(project.directory, epoch.window_time)
     after = []
     for hour in range(hours + 1, hours + FUTURE + 1):
@@ -112,20 +112,20 @@ def freeze_store(target: Path, work: Path) -> None:
 
     with running_server(work) as environment:
         os.environ.update(environment, STREAM_WH_CACHE=str(work / "cache"))
-        place = made_bucket("frozen") / "house"
+        root = made_bucket("frozen") / "house"
         spark = spark_session(SMALL_AND_SHORT, root=ObjectPath("s3://any"))
         parts, keys, live = STORED
         project = StoreProject(
-            work / "project", spark, dict(parts["streams"]), dict(keys), views=dict(parts["views"]), place=place
+            work / "project", spark, dict(parts["streams"]), dict(keys), views=dict(parts["views"]), place=root
         )
         live(project)
         with tarfile.open(target / "store.tar.xz", "w:xz", preset=9) as packed:
             for path in sorted(project.directory.rglob("*")):
                 packed.add(path, path.relative_to(project.directory).as_posix(), recursive=False, filter=_anonymous)
-            for held in sorted(place.rglob("*"), key=str):
-                if held.is_file():
-                    content = held.read_bytes()
-                    entry = tarfile.TarInfo(f"objects/{held.relative_to(place).as_posix()}")
+            for file in sorted(root.rglob("*"), key=str):
+                if file.is_file():
+                    content = file.read_bytes()
+                    entry = tarfile.TarInfo(f"objects/{file.relative_to(root).as_posix()}")
                     entry.size = len(content)
                     packed.addfile(entry, io.BytesIO(content))
         write(target / "store.json", project, project)

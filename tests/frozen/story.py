@@ -84,7 +84,7 @@ def land_hour(project: Path, hour: int, streams: tuple[str, ...] = ("a", "b", "r
 
 def land_future(project: Path, hour: int) -> None:
     """Land the files of an hour in all directories that a project has."""
-    land_hour(project, hour, tuple(sorted(each.name for each in (project / "landing").iterdir())))
+    land_hour(project, hour, tuple(sorted(directory.name for directory in (project / "landing").iterdir())))
 
 
 def _streams(**changes: object) -> dict[str, dict[str, object]]:
@@ -183,15 +183,15 @@ def _copied(parts: dict[str, dict[str, dict[str, object]]]) -> dict[str, Any]:
 
 def _shown(directory: Path, as_of: int | None) -> Iterator[tuple[str, list[str]]]:
     with Warehouse.open(directory) as house:
-        found = house.sql("SHOW TABLES").arrow().column(0).to_pylist()
-        for table in sorted(name for name in found if not name.startswith("_")):
+        names = house.sql("SHOW TABLES").arrow().column(0).to_pylist()
+        for table in sorted(name for name in names if not name.startswith("_")):
             rows = house.scan(table, system_columns=True, as_of=as_of).arrow().to_pylist()
-            yield table, sorted(_line(each) for each in rows)
+            yield table, sorted(_line(record) for record in rows)
 
 
-def _line(given: dict[str, Any]) -> str:
+def _line(record: dict[str, Any]) -> str:
     left_out = {"sub_index", "exp_block", "_load_slot", "_exp_slot"}
-    return "|".join(f"{name}={given[name]}" for name in sorted(given) if name not in left_out)
+    return "|".join(f"{name}={record[name]}" for name in sorted(record) if name not in left_out)
 
 
 def answers(directory: Path, as_of: int | None = None) -> dict[str, list[str]]:

@@ -73,12 +73,12 @@ class Frozen:
 
     def faults(self) -> list[str]:
         """Return what `check` has to say."""
-        return [f"{each.subject}: {each.message}" for each in check(self.root).findings if each.severity == "fault"]
+        return [f"{finding.subject}: {finding.message}" for finding in check(self.root).findings if finding.severity == "fault"]
 
     def loaded(self) -> set[tuple[str, str]]:
         """Return stream and path of each loaded landing file."""
-        known = known_files(self.root, newest_epoch(self.root))
-        return {(stream, path) for stream, each in known.items() for path in each.loaded}
+        files = known_files(self.root, newest_epoch(self.root))
+        return {(stream, path) for stream, entry in files.items() for path in entry.loaded}
 
     def copy(self, directory: Path) -> Frozen:
         """Return the same warehouse elsewhere."""
@@ -106,8 +106,8 @@ def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
     assert epoch_numbers(frozen.root) == frozen.expected["epochs"]
     replace_database_if_needed(frozen.root, newest_epoch(frozen.root))  # its views name files by the place where it was made
     assert frozen.faults() == []
-    known = known_files(frozen.root, newest_epoch(frozen.root))
-    assert {file for stream in known.values() for file in stream.loaded}
+    files = known_files(frozen.root, newest_epoch(frozen.root))
+    assert {file for stream in files.values() for file in stream.loaded}
 
 
 @pytest.mark.parametrize("path", QUICK + [pytest.param(path, marks=pytest.mark.long) for path in MANY], ids=named)
@@ -120,14 +120,14 @@ def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkS
     hour = frozen.expected["hour"] + 1
     land_future(frozen.directory, hour)
     before = frozen.loaded()
-    told = frozen.update(hour)
-    assert [text for text in told if "is rebuilt" in text] == []
+    messages = frozen.update(hour)
+    assert [text for text in messages if "is rebuilt" in text] == []
     added = frozen.loaded() - before
     assert (f"{hour:02d}.csv" in {path for _, path in added}, before <= frozen.loaded()) == (True, True)
     assert answers(frozen.directory) == frozen.expected["after"][0]
     assert frozen.faults() == []
     report = frozen.updater().rollback(frozen.expected["newest"])
-    assert {(each.stream, each.path) for each in report.forgotten} == added
+    assert {(entry.stream, entry.path) for entry in report.forgotten} == added
     assert frozen.loaded() == before
     frozen.update(hour + 1)
     assert frozen.faults() == []
@@ -150,8 +150,8 @@ def test_it_lives_on(path: Path, tmp_path: Path, spark: SparkSession) -> None:
         assert frozen.faults() == []
     twin = frozen.copy(tmp_path / "twin")
     frozen.updater().rollback(max(frozen.expected["newest"], epoch_numbers(frozen.root)[0]))
-    for each in (frozen, twin):
-        each.update(hour + 1)
+    for project in (frozen, twin):
+        project.update(hour + 1)
     taken_back, gone_on = answers(frozen.directory), answers(twin.directory)
     for table in load_catalog(frozen.directory).streams:
         assert taken_back[table.name] == gone_on[table.name]

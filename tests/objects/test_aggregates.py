@@ -28,9 +28,9 @@ def test_answers_are_those_of_all_rows_that_arrived(project: StoreProject) -> No
     del project.aggregates["estimated"]
     require_equal(drawn)
     exact = {(row["k"], row["window_length"], row["window_end"]): row["kinds"] for row in project.stored("arrived")}
-    found = project.stored("estimated")
-    assert found
-    for row in found:
+    rows = project.stored("estimated")
+    assert rows
+    for row in rows:
         assert row["kinds_low"] <= exact[row["k"], row["window_length"], row["window_end"]] <= row["kinds_high"]
     assert list(check(project.root).findings) == []
     project.declare()

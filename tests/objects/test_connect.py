@@ -49,7 +49,7 @@ def test_snippets_read_the_live_rows_of_the_newest_epoch(project: StoreProject) 
     with Warehouse.open(project.directory) as house:
         for table in ("a", "counts"):
             spark = executed(house.connect("spark", table))
-            assert comparable([tuple(each) for each in spark.collect()]) == comparable(house.scan(table).all())
+            assert comparable([tuple(record) for record in spark.collect()]) == comparable(house.scan(table).all())
         for tool in ("duckdb", "dbt", "metabase"):
             with pytest.raises(UsageError, match="connect pandas a"):
                 house.connect(tool, "a")

@@ -48,11 +48,11 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_file_is_fetched_once(bucket: ObjectPath, copies: Copies, fetched: list[str]) -> None:
     """Whoever reads it again, in another process too, finds the copy."""
     store_of(bucket / "tables" / "a").write_replacing(bucket / "tables" / "a", b"content")
-    (place,) = copies.whole([str(bucket / "tables" / "a")])
-    with open(place, "rb") as stream:  # noqa: PTH123 - as DuckDB does
+    (copy,) = copies.whole([str(bucket / "tables" / "a")])
+    with open(copy, "rb") as stream:  # noqa: PTH123 - as DuckDB does
         assert stream.read() == b"content"
-    assert copies.whole([str(bucket / "tables" / "a")] * 2) == [place, place]
-    assert Copies(bucket, copies.directory, 25).whole([str(bucket / "tables" / "a")]) == [place]
+    assert copies.whole([str(bucket / "tables" / "a")] * 2) == [copy, copy]
+    assert Copies(bucket, copies.directory, 25).whole([str(bucket / "tables" / "a")]) == [copy]
     assert fetched == ["tables/a"]
     assert copies.directory.stat().st_mode & 0o077 == 0, "nobody else reads them"
 
@@ -65,8 +65,8 @@ def test_the_copies_that_were_used_longest_ago_go(bucket: ObjectPath, copies: Co
     first, second = copies.whole(names[:2])
     os.utime(first, (LONG_AGO, LONG_AGO))
     (third,) = copies.whole(names[2:3])
-    assert [Path(place).exists() for place in (first, second, third)] == [False, True, True]
-    assert all(Path(place).exists() for place in copies.whole(names))
+    assert [Path(copy).exists() for copy in (first, second, third)] == [False, True, True]
+    assert all(Path(copy).exists() for copy in copies.whole(names))
 
 
 def test_a_file_that_is_gone_is_told_as_a_vacuumed_one(bucket: ObjectPath, copies: Copies) -> None:
@@ -99,14 +99,14 @@ def test_of_a_file_that_is_only_asked_for_a_key_the_tail_is_copied(
     store_of(bucket / "x.parquet").write_replacing(bucket / "x.parquet", whole)
     with connect(Resources()) as connection:
         name = str(bucket / "x.parquet")
-        (place,) = copies.tails([(name, len(whole))], lambda paths: first_filters(connection, paths, ["k"]))
-        begin = first_filters(connection, [place], ["k"])[place]
-        with open(place, "rb") as stream:  # noqa: PTH123 - as the filters' reader does
+        (tail,) = copies.tails([(name, len(whole))], lambda paths: first_filters(connection, paths, ["k"]))
+        begin = first_filters(connection, [tail], ["k"])[tail]
+        with open(tail, "rb") as stream:  # noqa: PTH123 - as the filters' reader does
             assert stream.seek(begin) == begin
             assert stream.read() == whole[begin:]
-        assert connection.execute("SELECT num_rows FROM parquet_file_metadata(?)", [place]).fetchone() == (120_000,)
-        assert copies.tails([(name, len(whole))], lambda _: {}) == [place]
-    assert sum(int(each.split()[1]) for each in fetched) < len(whole) // 2
+        assert connection.execute("SELECT num_rows FROM parquet_file_metadata(?)", [tail]).fetchone() == (120_000,)
+        assert copies.tails([(name, len(whole))], lambda _: {}) == [tail]
+    assert sum(int(request.split()[1]) for request in fetched) < len(whole) // 2
 
 
 def test_how_much_is_kept_is_the_users(bucket: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

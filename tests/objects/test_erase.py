@@ -58,7 +58,7 @@ def versioning(root: ObjectPath, status: str) -> None:
 
 def holding(root: ObjectPath, key: str) -> list[str]:
     """Return every object under a root that shows a key: rows and statistics of Parquet files, all other bytes."""
-    found = []
+    paths = []
     for path in root.rglob("*"):
         content = path.read_bytes()
         shown = content.decode(errors="replace")
@@ -66,15 +66,15 @@ def holding(root: ObjectPath, key: str) -> list[str]:
             file = pq.ParquetFile(io.BytesIO(content))
             shown = repr(file.read().to_pylist()) + repr(file.metadata.to_dict())
         if key in shown:
-            found.append(str(path))
-    return found
+            paths.append(str(path))
+    return paths
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> StoreProject:
     """A warehouse with a key in live, dead, archived, deferred and invalid rows, in two epochs and in views."""
-    streams, place = {"a": stream(on_expiry="archive")}, made_bucket("begun") / "house"
-    project = StoreProject(tmp_path_factory.mktemp("begun") / "project", spark, streams, views=VIEWS, place=place)
+    streams, root = {"a": stream(on_expiry="archive")}, made_bucket("begun") / "house"
+    project = StoreProject(tmp_path_factory.mktemp("begun") / "project", spark, streams, views=VIEWS, place=root)
     spans = ((0.2, 0.9), (0.5, 1.5), (0.5, 4.2))
     project.land("1.csv", csv(*(row("vanished", *span) for span in spans), row("kept", 0.5, 4.4)))
     project.update(1)
@@ -107,14 +107,14 @@ def test_no_object_holds_an_erased_key(loaded: StoreProject) -> None:
     assert len(holding(root, "vanished")) > 8
     for file in ("1.csv", "2.csv"):
         (loaded.directory / "landing/a" / file).unlink()
-    found, receipt = loaded.updater().erase("a", ["vanished"])
+    outlook, receipt = loaded.updater().erase("a", ["vanished"])
     assert receipt is not None
     assert holding(root, "vanished") == []
     assert receipt.store is not None
     assert (receipt.store.former_versions, receipt.store.uploads_aborted, receipt.store.unproved) == ("none", 1, ())
     assert receipt.store.copies_removed > 0
     assert not copies.directory.exists()
-    assert (receipt.whole, erasure_report(root, found, receipt).exit_code, receipt.proof.files > 10) == (True, 0, True)
+    assert (receipt.whole, erasure_report(root, outlook, receipt).exit_code, receipt.proof.files > 10) == (True, 0, True)
     assert re.findall("<Key>(.*)</Key>", asked("GET", f"/{name}?uploads")) == ["housekeeping/part"]
     loaded.land("3.csv", csv(row("new", 3.5, 8)))
     loaded.update(4)
@@ -151,13 +151,13 @@ def test_what_credentials_do_not_permit_is_not_claimed(loaded: StoreProject, mon
     monkeypatch.setattr(buckets, "abort_uploads", lambda *_: None)
     for file in ("1.csv", "2.csv"):
         (loaded.directory / "landing/a" / file).unlink()
-    found, receipt = loaded.updater().erase("a", ["vanished"])
+    outlook, receipt = loaded.updater().erase("a", ["vanished"])
     assert receipt is not None
     assert receipt.store is not None
     denied = ("s3:GetBucketVersioning", "s3:AbortMultipartUpload")
-    assert [action in each for action, each in zip(denied, receipt.store.unproved, strict=True)] == [True, True]
-    told = erasure_report(loaded.root, found, receipt)
-    assert (receipt.whole, told.exit_code, "not proved" in " ".join(told.lines)) == (False, 4, True)
+    assert [action in text for action, text in zip(denied, receipt.store.unproved, strict=True)] == [True, True]
+    report = erasure_report(loaded.root, outlook, receipt)
+    assert (receipt.whole, report.exit_code, "not proved" in " ".join(report.lines)) == (False, 4, True)
 
 
 def test_only_a_refusal_means_that_it_is_not_permitted(bucket: ObjectPath, spark: SparkSession) -> None:

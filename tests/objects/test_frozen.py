@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def test_it_lives_on(path: Path, updates: int, tmp_path: Path, bucket: ObjectPath, spark: SparkSession) -> None:
     """Every epoch answers what it answered, and updates go on with the rows that its own build would have."""
     frozen = thawed(path, tmp_path / "project", spark)
-    place = bucket / "house"
+    root = bucket / "house"
     objects = frozen.directory / "objects"
     for file in objects.rglob("*"):
         if file.is_file():
-            (place / file.relative_to(objects).as_posix()).put(file.read_bytes())
+            (root / file.relative_to(objects).as_posix()).put(file.read_bytes())
     shutil.rmtree(objects)
     declared = frozen.directory / "warehouse.toml"
-    declared.write_text(declared.read_text().replace("s3://frozen/house", str(place)))
+    declared.write_text(declared.read_text().replace("s3://frozen/house", str(root)))
     assert answers(frozen.directory) == frozen.expected["now"]
     for window_time, expected in frozen.expected["as_of"].items():
         assert answers(frozen.directory, int(window_time)) == expected

@@ -29,8 +29,8 @@ def test_rejected_rows_leave(project: StoreProject) -> None:
         assert len(project.rejected()) == rows
     project.clock += GRACE
     project.updater().vacuum()
-    held = [path for path in (project.root / "rejected" / "a").rglob("*.parquet") if "_delta_log" not in path.parts]
-    assert held == []
+    files = [path for path in (project.root / "rejected" / "a").rglob("*.parquet") if "_delta_log" not in path.parts]
+    assert files == []
     assert check(project.root).findings == ()
 
 

@@ -53,7 +53,7 @@ def test_objects_are_loaded_once_and_told_by_their_tags(project: Project, landin
     (landing / "torn.csv.gz").write_bytes(b"\x1f\x8b not gzip")
     report = project.update(1)
     assert (project.keys(), [entry.file.path for _, entry in report.left_out]) == ("w x", ["torn.csv.gz"])
-    assert [(each["file"], each["record"]) for each in project.rejected()] == [("bad.csv", 1)]
+    assert [(rejected["file"], rejected["record"]) for rejected in project.rejected()] == [("bad.csv", 1)]
     assert not list((tmp_path / "cache").rglob("*.csv*"))
 
     put(landing, "day=1/x.csv", row("x", 0.9, 4))
@@ -71,8 +71,8 @@ def test_every_format_and_folder_columns(project: Project, landing: ObjectPath) 
     """Copies lie under their own names, so folders give columns; Parquet and arrays of JSON are read as from a disk."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "day": "date"}
     for form in ("json", "parquet"):
-        place = landing / form
-        project.streams[form] = stream(landing=str(place), format=form, columns=columns, partitions=["day"])
+        directory = landing / form
+        project.streams[form] = stream(landing=str(directory), format=form, columns=columns, partitions=["day"])
     del project.streams["a"]
     project.declare()
     texts = dict(zip(("k", "b", "e"), row("j", 0.9, 4).split(","), strict=True))
@@ -82,8 +82,8 @@ def test_every_format_and_folder_columns(project: Project, landing: ObjectPath) 
     pq.write_table(pa.Table.from_pylist([{"k": "p", "b": at(0.9), "e": at(4)}]).cast(kinds), content)
     (landing / "parquet/day=2026-01-03/p.parquet").write_bytes(content.getvalue())
     assert project.update(1).left_out == ()
-    found = [(each["k"], each["day"].day) for name in ("json", "parquet") for each in project.live(name)]
-    assert found == [("j", 2), ("p", 3)]
+    rows = [(live_row["k"], live_row["day"].day) for name in ("json", "parquet") for live_row in project.live(name)]
+    assert rows == [("j", 2), ("p", 3)]
 
 
 def test_an_update_that_was_stopped_copies_its_objects_again(
@@ -135,11 +135,11 @@ def test_only_names_behind_the_last_are_listed_where_that_is_declared(
 ) -> None:
     """What was left out, or is to be loaded again, is asked for by name; another pattern lists everything once."""
     set_limits(files_per_plan=2)
-    asked: list[str | None] = []
+    starts: list[str | None] = []
     listed = ObjectPath.tagged
 
     def seen(self: ObjectPath, after: str | None = None) -> object:
-        asked.append(after)
+        starts.append(after)
         return listed(self, after)
 
     monkeypatch.setattr(ObjectPath, "tagged", seen)
@@ -151,7 +151,7 @@ def test_only_names_behind_the_last_are_listed_where_that_is_declared(
     for hour in (1, 2, 3, 4):
         project.update(hour)
     assert project.keys() == "1-b.csv 1.csv 1/a.csv 2.csv"
-    assert asked[-1] == "2.csv"
+    assert starts[-1] == "2.csv"
     facts = landing_facts(load_catalog(project.directory), project.epoch, project.clock)[0]
     assert [entry.file.path for entry in facts.unreadable] == ["0.csv.gz"]
 

@@ -41,11 +41,11 @@ def house(tmp_path: Path, bucket: ObjectPath) -> House:
 def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
     """Rows are those of a scan; former versions go, leftovers too, and a purge leaves one version."""
     for epoch in house.epochs:
-        held = [state.name for state in epoch.tables if state.kind != "state"]
-        rules = LiveRules(held, (), KEPT)
-        assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == tuple(held)
+        tables = [state.name for state in epoch.tables if state.kind != "state"]
+        rules = LiveRules(tables, (), KEPT)
+        assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == tuple(tables)
         assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == ()
-        for name in held:
+        for name in tables:
             assert bag(DeltaTable(str(house.root / LIVE / name)).to_pyarrow_table()) == scanned(house, name, epoch), name
     last, rules = house.epochs[-1], LiveRules(names(house), (), 0)
     assert pl.read_delta(str(house.root / LIVE / "names")).height == scanned(house, "names", last).total()
@@ -54,11 +54,11 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
     assert not free_live_space(house.root, last, rules, now=1 << 61, grace=0).files
     purge_live_tables(house.root, last, rules)
     for name in names(house):
-        place = house.root / LIVE / name
-        state = newest_state(place)
+        table = house.root / LIVE / name
+        state = newest_state(table)
         assert state is not None
-        assert {path.name for path in place.glob("*.parquet")} == set(state.files)
-        assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, name, last)
+        assert {path.name for path in table.glob("*.parquet")} == set(state.files)
+        assert bag(DeltaTable(str(table)).to_pyarrow_table()) == scanned(house, name, last)
     assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []
 
 
@@ -73,6 +73,6 @@ def test_the_first_of_two_processes_commits(house: House) -> None:
 
     with pytest.raises(LockHeldError):
         publish_live_tables(house.root, newest, rules, now=newest.committed_at, observer=meanwhile)
-    place = house.root / LIVE / "names"
-    assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, "names", newest)
-    assert not entry_path(place, 2).exists()
+    table = house.root / LIVE / "names"
+    assert bag(DeltaTable(str(table)).to_pyarrow_table()) == scanned(house, "names", newest)
+    assert not entry_path(table, 2).exists()

@@ -55,9 +55,9 @@ def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypa
     """A client that tries again after its answer was lost meets its own object, and has won."""
     put = obstore.put
 
-    def twice(*given: Any, **options: Any) -> Any:  # noqa: ANN401 - those of obstore
-        put(*given, **options)
-        return put(*given, **options)
+    def twice(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of obstore
+        put(*arguments, **options)
+        return put(*arguments, **options)
 
     monkeypatch.setattr(obstore, "put", twice)
     tag = (bucket / "once").put(b"mine", "create")
@@ -91,11 +91,11 @@ def test_a_store_that_does_not_answer_is_worth_another_try(monkeypatch: pytest.M
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     client.cache_clear()
     try:
-        place = ObjectPath("s3://nobody/x")
-        place.store.__class__  # noqa: B018 - it is made with that address
-        with pytest.raises(StoreBusyError, match="s3://nobody/x") as told:
-            place.read_bytes()
-        assert told.value.exit_code == 3
+        path = ObjectPath("s3://nobody/x")
+        path.store.__class__  # noqa: B018 - it is made with that address
+        with pytest.raises(StoreBusyError, match="s3://nobody/x") as error:
+            path.read_bytes()
+        assert error.value.exit_code == 3
     finally:
         client.cache_clear()
 
@@ -132,7 +132,7 @@ def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath
     commit(table, 0, epoch=1, step=2)
     judged: Commit = next(commits_after(table, -1))
     void_commit(table, judged)
-    assert [each.void for each in commits_after(table, -1)] == [True]
+    assert [entry.void for entry in commits_after(table, -1)] == [True]
     with pytest.raises(LockHeldError):
         void_commit(table, judged)
 
@@ -143,8 +143,8 @@ def test_removed_files_are_named_while_they_are_there(bucket: ObjectPath, tmp_pa
     for number in range(6):
         write_deltalake(local, pa.table({"k": [number], "p": [f"{number % 2} /x"]}), mode="append", partition_by=["p"])
     DeltaTable(local).delete("k in (0, 1)")
-    (there, gone) = sorted(set(replay(local, 5).files) - set(replay(local, 6).files))
-    (local / gone).unlink()
+    (remaining, deleted) = sorted(set(replay(local, 5).files) - set(replay(local, 6).files))
+    (local / deleted).unlink()
     for file in local.rglob("*"):
         if file.is_file():
             (table / file.relative_to(local).as_posix()).upload(file)
@@ -152,9 +152,9 @@ def test_removed_files_are_named_while_they_are_there(bucket: ObjectPath, tmp_pa
     checkpoint(table, 6)
     checkpoint(local, 6)
     assert checkpoints(table / "_delta_log").keys() == {3, 6}
-    found = [pq.ParquetFile(parquet_source(each / "_delta_log" / f"{6:020d}.checkpoint.parquet")) for each in (table, local)]
-    removed = [each.read(columns=["remove.path"])["remove"].drop_null().to_pylist() for each in found]
-    assert [unquote(each["path"]) for each in removed[0]] == [there]
+    files = [pq.ParquetFile(parquet_source(path / "_delta_log" / f"{6:020d}.checkpoint.parquet")) for path in (table, local)]
+    removed = [parquet.read(columns=["remove.path"])["remove"].drop_null().to_pylist() for parquet in files]
+    assert [unquote(action["path"]) for action in removed[0]] == [remaining]
     assert (removed[0], replay(table, 6)) == (removed[1], replay(local, 6))
     for version in range(6):
         entry_path(table, version).unlink()
@@ -185,9 +185,9 @@ def raiser(error: Exception) -> Callable[..., Any]:
 
 def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:
     """The second is told who holds it, and may hold it afterwards."""
-    with store_claim(bucket, 0), pytest.raises(LockHeldError, match=r"process .* since 1970") as told, store_claim(bucket, 0):
+    with store_claim(bucket, 0), pytest.raises(LockHeldError, match=r"process .* since 1970") as error, store_claim(bucket, 0):
         pass
-    assert told.value.exit_code == 3
+    assert error.value.exit_code == 3
     assert not (bucket / CLAIM).exists()
     with store_claim(bucket, 0):
         assert (bucket / CLAIM).exists()
@@ -241,6 +241,6 @@ def test_a_bucket_that_is_not_there_is_told(bucket: ObjectPath) -> None:
 def test_a_store_without_conditional_puts_is_refused(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that writes over what exists cannot keep two updates apart."""
     put = obstore.put
-    monkeypatch.setattr(obstore, "put", lambda *given, **options: put(*given, **{**options, "mode": "overwrite"}))
+    monkeypatch.setattr(obstore, "put", lambda *arguments, **options: put(*arguments, **{**options, "mode": "overwrite"}))
     with pytest.raises(PlatformError, match="If-None-Match"), store_claim(bucket, 0):
         pass

@@ -97,9 +97,9 @@ def test_while_one_updates_the_other_is_told_to_come_again(project: StoreProject
     """The second ends with exit code 3 and writes nothing; the first ends as if it had been alone."""
     landed(project)
     first = Held(project, 1, Point.STEP_READY)
-    with pytest.raises(LockHeldError) as told:
+    with pytest.raises(LockHeldError) as error:
         project.update(1)
-    assert told.value.exit_code == 3
+    assert error.value.exit_code == 3
     assert first.go_on() is None
     assert (project.keys(), project.numbers) == ("x1 y1", [0])
     assert not (project.root / CLAIM).exists()
@@ -124,7 +124,7 @@ def test_an_old_writer_that_goes_on_changes_nothing(project: StoreProject) -> No
         error = old.go_on()
         assert isinstance(error, LockHeldError), (point, error)
         assert (project.numbers, project.live()) == (epochs, rows), point
-        expected = {f"x{each}" for each in range(later - 2, later + 1)} | {f"y{each}" for each in (later - 1, later)}
+        expected = {f"x{number}" for number in range(later - 2, later + 1)} | {f"y{number}" for number in (later - 1, later)}
         assert set(project.keys().split()) == {key for key in expected if int(key[1:]) > 0}, point
         hour = later + 1
     clean(project)
@@ -199,8 +199,8 @@ def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> Non
     assert project.keys() == "x1 x2 y1 y2"
     clean(project)
     path = entry_path(table, list(commits_after(table, -1))[-1].version + 1)
-    gone = next(iter(replay(table, int(path.stem) - 1).files.values()))
-    outside = ({"commitInfo": {"operation": "DELETE"}}, remove_action(gone, 0))
+    file = next(iter(replay(table, int(path.stem) - 1).files.values()))
+    outside = ({"commitInfo": {"operation": "DELETE"}}, remove_action(file, 0))
     store_of(path).write_exclusive(path, "".join(json.dumps(action) + "\n" for action in outside).encode())
     assert [name for name, _ in project.update(3).stopped] == ["a"]
     assert (path.read_text().count('"DELETE"'), project.keys()) == (1, "x1 x2 y2")

@@ -100,21 +100,21 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
     landed(project)
     with Warehouse.open(project.directory) as house:
         house.update("2024-01-01T01:00:00Z", spark=project.spark)
-        assert {found[0] for found in house.probe("a", ["same", "y0"]).all()} == {"same", "y0"}
+        assert {record[0] for record in house.probe("a", ["same", "y0"]).all()} == {"same", "y0"}
         house.update("2024-01-01T02:00:00Z", spark=project.spark)
-        assert {found[0] for found in house.probe("a", ["y1"]).all()} == {"y1"}
+        assert {record[0] for record in house.probe("a", ["y1"]).all()} == {"y1"}
     environment = {**os.environ, "STREAM_WH_CACHE": str(tmp_path / "cache")}
 
-    def command(*given: str) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "warehouse.cli.main", "-C", str(project.directory), *given]
+    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+        whole = [sys.executable, "-m", "warehouse.cli.main", "-C", str(project.directory), *arguments]
         return subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
 
     shown = command("probe", "a", "same", "-o", "json")
-    assert [found["k"] for found in json.loads(shown.stdout)] == ["same", "same"], shown.stderr
+    assert [record["k"] for record in json.loads(shown.stdout)] == ["same", "same"], shown.stderr
     assert f"{project.root}/tables/a/staged-" in command("files", "a", "-o", "json").stdout
-    for given in (("status",), ("history",), ("describe", "a"), ("check",), ("metrics",)):
-        done = command(*given)
-        assert done.returncode == 0, (given, done.stderr)
+    for command_line in (("status",), ("history",), ("describe", "a"), ("check",), ("metrics",)):
+        done = command(*command_line)
+        assert done.returncode == 0, (command_line, done.stderr)
     assert "with conditional puts" in command("doctor").stdout
     refused = command("connect", "duckdb", "a")
     assert (refused.returncode, "stream-wh files a" in refused.stderr) == (2, True)

@@ -42,7 +42,7 @@ def main(rows: int, work: Path) -> None:
             project.land(f"{hour}.csv", "k,b,e\n" + "".join(lines))
     for name, project in both.items():
         seconds = [_seconds(lambda hour=hour, project=project: project.update(hour)) for hour in range(1, UPDATES + 1)]
-        _tell(f"{name}: updates took {[round(each, 1) for each in seconds]} s")
+        _tell(f"{name}: updates took {[round(duration, 1) for duration in seconds]} s")
     spark.stop()
     state = local.epoch.table("a")
     assert state is not None
@@ -50,8 +50,8 @@ def main(rows: int, work: Path) -> None:
     keys = [f"key{chosen.randrange(DIFFERENT):06}" for _ in range(KEYS)]
     readers = {name: Reader.open(project.root) for name, project in both.items()}
     first = _seconds(lambda: readers["store"].probe("a", [keys[0]]).all())
-    others = _each(readers["store"], keys, 1)
-    _tell(f"store, nothing copied yet: first probe {first * 1000:.0f} ms, then {KEYS} keys {others:.1f} ms each")
+    average = _each(readers["store"], keys, 1)
+    _tell(f"store, nothing copied yet: first probe {first * 1000:.0f} ms, then {KEYS} keys {average:.1f} ms each")
     for name, reader in readers.items():
         _each(reader, keys, 1)
         absent = [f"none{key}" for key in keys]

@@ -57,12 +57,12 @@ class LosingDisk(Disk):
 
     def _copy(self, event: str) -> None:
         copy = self._copies / f"{len(self.moments):03d}"
-        here = {path: path.read_bytes() for path in self._top.rglob("*") if path.is_file()}
-        unwritten = {path: content for path, content in here.items() if self._bytes.get(path.stat().st_ino) != content}
-        unnamed = {path: self._before(path) for path in here if not self._is_named(path)}
-        gone = {path: self._before(path) for path in self._at_first if path not in here and path.parent.is_dir()}
+        contents = {path: path.read_bytes() for path in self._top.rglob("*") if path.is_file()}
+        unwritten = {path: content for path, content in contents.items() if self._bytes.get(path.stat().st_ino) != content}
+        unnamed = {path: self._before(path) for path in contents if not self._is_named(path)}
+        removed = {path: self._before(path) for path in self._at_first if path not in contents and path.parent.is_dir()}
         shutil.copytree(self._top, copy)
-        self.moments.append(Moment(event, copy, *(self._relative(change) for change in (unwritten, unnamed, gone))))
+        self.moments.append(Moment(event, copy, *(self._relative(change) for change in (unwritten, unnamed, removed))))
 
     def _relative(self, change: Mapping[Path, bytes | None]) -> Change:
         return {path.relative_to(self._top): content for path, content in change.items()}
@@ -99,17 +99,17 @@ def _torn(moment: Moment, chance: Random) -> Change:
 
 def _any(moment: Moment, chance: Random) -> Change:
     """Anything of the above, for each file by itself."""
-    each = [loss(moment, chance) for loss in (_names_lost, _zeros, _empty, _torn)]
-    paths = sorted({path for change in each for path in change})
-    return {path: chance.choice([change[path] for change in each if path in change]) for path in paths if chance.random() < 0.7}
+    losses = [loss(moment, chance) for loss in (_names_lost, _zeros, _empty, _torn)]
+    paths = sorted({path for change in losses for path in change})
+    return {path: chance.choice([change[path] for change in losses if path in change]) for path in paths if chance.random() < 0.7}
 
 
 def _torn_pages(content: bytes, chance: Random) -> bytes:
     if len(content) < 2 * _PAGE:
         return content[: len(content) // 2]
     pages = [content[begin : begin + _PAGE] for begin in range(0, len(content), _PAGE)]
-    lost = set(chance.sample(range(len(pages)), (len(pages) + 1) // 2))
-    return b"".join(bytes(len(page)) if number in lost else page for number, page in enumerate(pages))
+    torn = set(chance.sample(range(len(pages)), (len(pages) + 1) // 2))
+    return b"".join(bytes(len(page)) if number in torn else page for number, page in enumerate(pages))
 
 
 LOSSES: dict[str, Callable[[Moment, Random], Change]] = {
@@ -127,14 +127,14 @@ def change_files(directory: Path, change: Change) -> None:
 
 
 def _flipped(content: bytes, chance: Random) -> bytes:
-    place = chance.randrange(len(content))
-    return content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
+    offset = chance.randrange(len(content))
+    return content[:offset] + bytes([content[offset] ^ 1 << chance.randrange(8)]) + content[offset + 1 :]
 
 
 def _zeroed(content: bytes, chance: Random) -> bytes:
-    place = chance.randrange(len(content))
-    page = content[place : place + _PAGE]
-    return content[:place] + bytes(len(page)) + content[place + len(page) :]
+    offset = chance.randrange(len(content))
+    page = content[offset : offset + _PAGE]
+    return content[:offset] + bytes(len(page)) + content[offset + len(page) :]
 
 
 DAMAGES: dict[str, Callable[[bytes, Random], bytes | None]] = {

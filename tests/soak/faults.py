@@ -59,8 +59,8 @@ def rows_of(project: Project) -> Rows:
     """Return the live rows of every table, with the user's columns, and those that wait or were rejected."""
     rows: Rows = {}
     for state in project.epoch.tables:
-        for role, found in (("live", project.live), ("waiting", project.deferred), ("rejected", project.rejected)):
-            rows[f"{role} {state.name}"] = sorted(str(_of_user(each)) for each in found(state.name))
+        for role, read in (("live", project.live), ("waiting", project.deferred), ("rejected", project.rejected)):
+            rows[f"{role} {state.name}"] = sorted(str(_of_user(record)) for record in read(state.name))
     return rows
 
 
@@ -141,22 +141,22 @@ class Trial:
                 with self._copied(moment.copy) as project:
                     change = LOSSES[name](moment, self.chance)
                     change_files(project.directory, change)
-                    if (left := _contents(project)) not in seen:
-                        seen.append(left)
+                    if (contents := _contents(project)) not in seen:
+                        seen.append(contents)
                         self._go_on(project, "power lost", f"{name} before {moment.event} of {sorted(map(str, change))}")
 
     def fail_syncs(self, places: Iterable[int]) -> None:
         """Let the disk not confirm each of these syncs: the update stops and says so, or does without a checkpoint."""
-        for place in places:
+        for number in places:
             with self._copied(self.begun.directory) as project:
-                disk = FailingDisk(place)
+                disk = FailingDisk(number)
                 try:
                     with watching(disk):
                         project.update(self.hour)
                 except NotDurableError:
-                    self._go_on(project, "sync failed", f"sync {place} of {disk.syncs[place]}")
+                    self._go_on(project, "sync failed", f"sync {number} of {disk.syncs[number]}")
                 else:
-                    self._go_on(project, "sync of a checkpoint failed", f"sync {place} of {disk.syncs[place]}")
+                    self._go_on(project, "sync of a checkpoint failed", f"sync {number} of {disk.syncs[number]}")
 
     def _go_on(self, project: Project, fault: str, where: str) -> None:
         """Run the update again, which must leave all as an update that nothing disturbed."""
@@ -165,8 +165,8 @@ class Trial:
         except WarehouseError as error:
             self.wrong.append(f"{fault}: {where}: the next update ended with {type(error).__name__}: {error}")
             return
-        if (found := faults_of(project)) or rows_of(project) != self.rows:
-            self.wrong.append(f"{fault}: {where}: {found or 'other rows'}")
+        if (faults := faults_of(project)) or rows_of(project) != self.rows:
+            self.wrong.append(f"{fault}: {where}: {faults or 'other rows'}")
             return
         self.counts[f"{fault}: the next update completed"] += 1
 
@@ -181,9 +181,9 @@ class Trial:
                     self._judge(project, file, f"{file} {kind}")
 
     def _judge(self, project: Project, file: Path, where: str) -> None:
-        read, found = self._read(project), faults_of(project)
-        self.counts[f"damaged: {'named by check' if found else 'nothing to name'}, reads {read}"] += 1
-        if not found and read == "gave other rows":
+        read, faults = self._read(project), faults_of(project)
+        self.counts[f"damaged: {'named by check' if faults else 'nothing to name'}, reads {read}"] += 1
+        if not faults and read == "gave other rows":
             self.wrong.append(f"{where}: reads {read}, and check finds nothing")
             return
         for name, way in self._ways(file).items():
@@ -191,7 +191,7 @@ class Trial:
                 if self._leads_back(again, way):
                     self.counts[f"damaged: all rows are back by {name}"] += 1
                     return
-        self.wrong.append(f"{where}: no way leads back, of {found}")
+        self.wrong.append(f"{where}: no way leads back, of {faults}")
 
     def _read(self, project: Project) -> str:
         try:
@@ -256,21 +256,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--every", type=int, default=1, help="of the moments, syncs and files, one in so many")
     parser.add_argument("--loads", action="store_true", help="try an update that loads rows, too: far longer")
-    given = parser.parse_args(arguments)
-    every = slice(None, None, given.every)
+    options = parser.parse_args(arguments)
+    part = slice(None, None, options.every)
     session = cache(lambda: spark_session(SMALL_AND_SHORT))
-    run = given.directory / "run"
+    run = options.directory / "run"
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(parents=True)
-    project = expiring_of(run / "first", given.directory / "made", session)
+    project = expiring_of(run / "first", options.directory / "made", session)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
-    for number, (hour, begun) in enumerate(_begun(project, run, session if given.loads else None)):
+    for number, (hour, begun) in enumerate(_begun(project, run, session if options.loads else None)):
         trial = Trial(begun, hour, run / f"trial-{number}", counts=counts, wrong=wrong)
-        counts.update(updates=1, moments=len(trial.moments[every]), syncs=len(trial.syncs[every]), files=len(trial.files[every]))
-        trial.lose_power(trial.moments[every])
-        trial.fail_syncs(range(len(trial.syncs))[every])
-        trial.damage(trial.files[every])
+        counts.update(updates=1, moments=len(trial.moments[part]), syncs=len(trial.syncs[part]), files=len(trial.files[part]))
+        trial.lose_power(trial.moments[part])
+        trial.fail_syncs(range(len(trial.syncs))[part])
+        trial.damage(trial.files[part])
     for line in wrong:
         sys.stderr.write(f"{line}\n")
     sys.stdout.write(json.dumps({**counts, "wrong": len(wrong)}, indent=2) + "\n")

@@ -83,8 +83,8 @@ class Worker:
         ``fatal`` is a point, and which time it is reached, at which the process kills itself; ``way`` makes it a migration.
         """
         assert self.process.stdin is not None
-        what = f"{slot}:{way}" if way else f"{slot}"
-        self.process.stdin.write(f"{what}\n" if fatal is None else f"{what} {fatal[1]} {fatal[0]}\n")
+        request = f"{slot}:{way}" if way else f"{slot}"
+        self.process.stdin.write(f"{request}\n" if fatal is None else f"{request} {fatal[1]} {fatal[0]}\n")
         self.process.stdin.flush()
         early: list[str] = []
         while not (line := self.heard(_START_SECONDS) or "").startswith("pid "):
@@ -113,11 +113,11 @@ class Worker:
 
     def ended(self) -> list[str] | None:
         """Wait until the updating process was killed and Spark is at rest; none: it ended by itself."""
-        rest: list[str] = []
+        lines: list[str] = []
         while not (line := self.heard(_START_SECONDS) or "").startswith("ended"):
             assert line, "Spark does not come to rest"
-            rest.append(line)
-        return None if line == "ended 0" else rest
+            lines.append(line)
+        return None if line == "ended 0" else lines
 
     def kill(self) -> list[str]:
         """Kill the whole group, and return the lines that were still under way."""
@@ -125,10 +125,10 @@ class Worker:
         self.process.wait(timeout=60)
         for thread in self._readers:
             thread.join(timeout=60)
-        rest = []
+        lines = []
         while not self._lines.empty():
-            rest.append(self._lines.get())
-        return [line for line in rest if line.startswith("moment")]
+            lines.append(self._lines.get())
+        return [line for line in lines if line.startswith("moment")]
 
 
 @dataclass
@@ -300,11 +300,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200, help="in all, those of earlier runs included")
     parser.add_argument("--seconds", type=float, default=3600.0, help="after which this run stops")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    given.directory.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args(arguments)
+    options.directory.mkdir(parents=True, exist_ok=True)
     try:
-        soak = Soak(soaked(given.directory / "project"), given.seed, directory=given.directory)
-        summary = soak.run(given.kills, given.seconds)
+        soak = Soak(soaked(options.directory / "project"), options.seed, directory=options.directory)
+        summary = soak.run(options.kills, options.seconds)
     except AssertionError as error:
         sys.stderr.write(f"{error}\n")
         return 1

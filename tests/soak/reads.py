@@ -73,18 +73,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reads", type=int, default=5000)
     parser.add_argument("--until", type=int, default=0, help="the epoch that must be reached too")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
-    chance = random.Random(given.seed)  # noqa: S311 - which read comes next
-    kept = Warehouse.open(given.directory)
+    options = parser.parse_args(arguments)
+    chance = random.Random(options.seed)  # noqa: S311 - which read comes next
+    opened = Warehouse.open(options.directory)
     last, reads = -1, 0
-    while reads < given.reads or last < given.until:
+    while reads < options.reads or last < options.until:
         reads += 1
         kind = chance.choices(("probe", "scan", "sql"), (16, 6, 1))[0]
         fresh = chance.random() < 0.1
         for attempt in range(_ATTEMPTS):
-            warehouse = Warehouse.open(given.directory) if fresh else kept
+            warehouse = Warehouse.open(options.directory) if fresh else opened
             try:
-                answer, found = _read(warehouse, kind)
+                answer, content = _read(warehouse, kind)
             except Transient:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"epoch {answer.epoch} after epoch {last}\n")
             return 1
         last = answer.epoch
-        sys.stdout.write(f"{kind} {answer.epoch} {found}\n")
+        sys.stdout.write(f"{kind} {answer.epoch} {content}\n")
     return 0
 
 

@@ -43,7 +43,7 @@ def checked(project: Project, before: int, slot: int) -> str:
     assert before <= number <= before + 2, f"epoch {number} after epoch {before}"
     readable = epoch_numbers(project.root)
     assert readable == list(range(readable[0], number + 1)) if readable else number == -1
-    assert all(read_epoch(project.root, each).number == each for each in readable)
+    assert all(read_epoch(project.root, epoch).number == epoch for epoch in readable)
     known_files(project.root, newest)
     if newest is not None and newest.slot == slot:
         return "epoch"
@@ -56,13 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    chance = random.Random(given.seed)  # noqa: S311 - times of a test
-    project = Project(given.directory / "project", None, warehouse={"retain": "3h"})
+    options = parser.parse_args(arguments)
+    chance = random.Random(options.seed)  # noqa: S311 - times of a test
+    project = Project(options.directory / "project", None, warehouse={"retain": "3h"})
     updated(project, 1)
     reached: Counter[str] = Counter()
     slot, typical, killed = 1, 0.02, 0
-    while killed < given.kills:
+    while killed < options.kills:
         slot += 1
         before = (newest_epoch(project.root) or read_epoch(project.root, 0)).number
         child = os.fork()

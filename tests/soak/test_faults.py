@@ -45,13 +45,13 @@ def test_damage_is_named_and_mended(trial: Trial) -> None:
     kinds = _one_of_each(trial.files)
     trial.damage([kinds[name] for name in (".parquet", ".json", ".epoch.json")], ["cut"])
     assert trial.wrong == []
-    assert sum(count for what, count in trial.counts.items() if "named by check" in what) == 3
+    assert sum(count for outcome, count in trial.counts.items() if "named by check" in outcome) == 3
 
 
 def test_the_trial_finds_other_rows(trial: Trial) -> None:
     """Without that a trial that finds nothing says nothing."""
-    wanted = trial.rows
+    rows = trial.rows
     trial.rows = {}
     trial.fail_syncs([0])
     assert trial.wrong.pop().endswith("other rows")
-    trial.rows = wanted
+    trial.rows = rows

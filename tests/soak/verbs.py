@@ -133,24 +133,24 @@ class Walk:
             (3, self.outsider),
         ]  # fmt: skip
         verb = self.chance.choices([verb for _, verb in verbs], [weight for weight, _ in verbs])[0]
-        told = f"{verb.__name__} {verb() or ''}".strip()
+        description = f"{verb.__name__} {verb() or ''}".strip()
         self.done[verb.__name__] += 1
         self.look()
-        return told
+        return description
 
     def land(self) -> None:
         """A file for each stream and the relation: rows that come early, late and dead, and one that is none."""
         self.number += 1
         name = f"{self.number:04}.csv"
-        for each in STREAMS:
+        for stream_name in STREAMS:
             rows = []
             for _ in range(self.chance.randint(0, 5)):
                 begins = self.slot + self.chance.choice((-1.6, -0.7, -0.4, 0.3, 0.5, 1.4))
                 lives = self.chance.choice((0.2, 0.9, 1.7, 2.4, 5.8))
                 rows.append(Landed(self.chance.choice(_KEYS), at(begins), at(begins + lives), name))
-            lines = [row(one.key, (one.ts - at(0)) / HOUR, (one.exp - at(0)) / HOUR) for one in rows]
-            self.project.land(name, csv(*lines, row("bad", 0, "?")), landing=f"landing/{each}", mtime=at(self.slot))
-            self.files[each][name] = rows
+            lines = [row(landed.key, (landed.ts - at(0)) / HOUR, (landed.exp - at(0)) / HOUR) for landed in rows]
+            self.project.land(name, csv(*lines, row("bad", 0, "?")), landing=f"landing/{stream_name}", mtime=at(self.slot))
+            self.files[stream_name][name] = rows
         key = self.chance.choice(_KEYS)
         begins = row(key, self.slot - 0.5, "").rstrip(",")
         self.project.land(name, f"k,c,name\n{begins},{key}-{self.number}\n", landing="landing/r", mtime=at(self.slot))
@@ -215,20 +215,20 @@ class Walk:
         if epoch.number > before and since != "rejected":
             entry = next(entry for entry in epoch.files if entry.stream == name)
             base = self.states[epoch.starts_from][name] if epoch.starts_from is not None and not entry.first else State()
-            again = [file.path for file in entry.loaded]
-            rows = [each for file in again for each in self.files[name][file]]
-            loads = (*base.loads, *((file, epoch.number) for file in again))
-            self.now[name] = State((*base.rows, *rows), loads, self.now[name].again - set(again))
+            paths = [file.path for file in entry.loaded]
+            rows = [landed for file in paths for landed in self.files[name][file]]
+            loads = (*base.loads, *((file, epoch.number) for file in paths))
+            self.now[name] = State((*base.rows, *rows), loads, self.now[name].again - set(paths))
         self.note()
         return f"{name} since {since}, {stopped}".rstrip(", ")
 
     def reload(self) -> str:
         """A loaded file is loaded once more by the next update, beside the rows that it gave."""
         name = self.chance.choice(STREAMS)
-        known = sorted(self.now[name].files)
-        if not known:
+        files = sorted(self.now[name].files)
+        if not files:
             return "nothing"
-        file = self.chance.choice(known)
+        file = self.chance.choice(files)
         self.project.updater().reload(str(self.project.directory / "landing" / name / file))
         self.now[name] = State(self.now[name].rows, self.now[name].loads, self.now[name].again | {file})
         self.note()
@@ -241,7 +241,7 @@ class Walk:
         if stopped:
             self.project.updater().erase(name, [key])
         state = self.now[name]
-        self.now[name] = State(tuple(each for each in state.rows if each.key != key), state.loads, state.again)
+        self.now[name] = State(tuple(landed for landed in state.rows if landed.key != key), state.loads, state.again)
         self.states.clear()
         self.note()
         return f"{key} from {name}, {stopped}".rstrip(", ")
@@ -382,7 +382,7 @@ class Walk:
                 continue
             state = self.now[name]
             new = [file for file in self.files[name] if file not in state.files or file in state.again]
-            rows = [each for file in new for each in self.files[name][file]]
+            rows = [landed for file in new for landed in self.files[name][file]]
             loads = (*state.loads, *((file, self.project.epoch.number) for file in new))
             self.now[name] = State((*state.rows, *rows), loads)
         self.note()
@@ -393,7 +393,7 @@ class Walk:
             for entry in epoch.files:
                 if entry.stream in STREAMS and entry.loaded:
                     state, paths = self.now[entry.stream], [file.path for file in entry.loaded]
-                    rows = [each for file in paths for each in self.files[entry.stream][file]]
+                    rows = [landed for file in paths for landed in self.files[entry.stream][file]]
                     loads = (*state.loads, *((file, epoch.number) for file in paths))
                     self.now[entry.stream] = State((*state.rows, *rows), loads, state.again - set(paths))
         self.note()
@@ -415,8 +415,10 @@ class Walk:
                 rows, time = self.states[number][name].rows, epoch.window_time
                 table = epoch.table(name)
                 arrived = at(table.stopped.slot) if table is not None and table.stopped else time  # the others wait for it
-                live = Counter((each.key, each.ts, each.exp) for each in rows if each.ts <= arrived and time < each.exp)
-                waits = Counter((each.key, each.ts, each.exp) for each in rows if arrived < each.ts < each.exp)
+                live = Counter(
+                    (landed.key, landed.ts, landed.exp) for landed in rows if landed.ts <= arrived and time < landed.exp
+                )
+                waits = Counter((landed.key, landed.ts, landed.exp) for landed in rows if arrived < landed.ts < landed.exp)
                 where = f"{name} at epoch {number}"
                 _same(f"live rows of {where}", _bag(self.project.live(name, number)), live)
                 _same(f"waiting rows of {where}", _waiting(self.project.deferred(name, number)), waits)
@@ -426,20 +428,24 @@ class Walk:
         faults = [f"{finding.code}: {finding.message}" for finding in check(self.project.root).faults]
         assert not faults, faults
         verdicts = verdicts_of(self.project.root, self.project.epoch, self.spark)
-        wrong = [f"{each.view}: {each.outcome} {each.reason} {each.rows}" for each in verdicts if each.outcome != "same"]
+        wrong = [
+            f"{verdict.view}: {verdict.outcome} {verdict.reason} {verdict.rows}"
+            for verdict in verdicts
+            if verdict.outcome != "same"
+        ]
         assert not wrong, wrong
 
 
 def _bag(rows: Iterable[dict[str, object]]) -> Counter[tuple[object, ...]]:
-    return Counter((each["k"], to_micros(each["_ts"]), to_micros(each["_exp"])) for each in rows)  # type: ignore[arg-type]
+    return Counter((shown["k"], to_micros(shown["_ts"]), to_micros(shown["_exp"])) for shown in rows)  # type: ignore[arg-type]
 
 
 def _waiting(rows: Iterable[dict[str, object]]) -> Counter[tuple[object, ...]]:
-    return Counter((each["k"], to_micros(each["b"]), to_micros(each["e"])) for each in rows)  # type: ignore[arg-type]
+    return Counter((shown["k"], to_micros(shown["b"]), to_micros(shown["e"])) for shown in rows)  # type: ignore[arg-type]
 
 
-def _same(what: str, found: Counter[tuple[object, ...]], expected: Counter[tuple[object, ...]]) -> None:
-    assert found == expected, f"{what}: {dict(found - expected)} too many, {dict(expected - found)} missing"
+def _same(name: str, actual: Counter[tuple[object, ...]], expected: Counter[tuple[object, ...]]) -> None:
+    assert actual == expected, f"{name}: {dict(actual - expected)} too many, {dict(expected - actual)} missing"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -452,19 +458,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--walk", type=int, default=40, help="steps of one warehouse")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     spark = spark_session(SMALL_AND_SHORT)
     done: Counter[str] = Counter()
-    for seed in range(given.seed, given.seed + max(1, given.steps // given.walk)):
-        directory = given.directory / f"walk-{seed}"
+    for seed in range(options.seed, options.seed + max(1, options.steps // options.walk)):
+        directory = options.directory / f"walk-{seed}"
         walk = Walk(directory, spark, seed)
-        for number in range(given.walk):
+        for number in range(options.walk):
             try:
-                told = walk.step()
+                verb = walk.step()
             except Exception as error:
                 sys.stdout.write(json.dumps({"walk": seed, "step": number, "error": str(error)}) + "\n")
                 raise
-            sys.stdout.write(json.dumps({"walk": seed, "step": number, "did": told, "epoch": walk.project.epoch.number}) + "\n")
+            sys.stdout.write(json.dumps({"walk": seed, "step": number, "did": verb, "epoch": walk.project.epoch.number}) + "\n")
             sys.stdout.flush()
         done += walk.done
         shutil.rmtree(directory)

@@ -71,10 +71,10 @@ class Witness:
         table of it, and of the oldest epoch that can be read, has the model's rows.
         """
         root = self.project.root
-        known, newest = len(self.model.states), newest_epoch(root)
+        before, newest = len(self.model.states), newest_epoch(root)
         count = 0 if newest is None else newest.number + 1
-        assert known <= count <= known + 2, f"epoch {count - 1} after epoch {known - 1}"
-        for number in range(known, count):
+        assert before <= count <= before + 2, f"epoch {count - 1} after epoch {before - 1}"
+        for number in range(before, count):
             epoch = read_epoch(root, number)
             if self.model.begun is None:
                 self.begin(epoch.slot)
@@ -98,17 +98,17 @@ class Witness:
         But for one whose record was damaged after it had been written: it counts as not written until it is made again.
         """
         for name in STREAMS:
-            place = self.project.root / "live" / name
-            held = newest_state(place)
-            if held is None:
-                assert newest.number == 0, f"{place} is gone"
+            path = self.project.root / "live" / name
+            state = newest_state(path)
+            if state is None:
+                assert newest.number == 0, f"{path} is gone"
                 continue
-            if held.epoch == newest.number + 1 and epoch_path(self.project.root, held.epoch).exists():
+            if state.epoch == newest.number + 1 and epoch_path(self.project.root, state.epoch).exists():
                 continue
-            assert 0 <= held.epoch <= newest.number
-            rows = DeltaTable(str(place)).to_pyarrow_table().select(["k", "v", "_ts", "_exp"]).to_pylist()
-            found, wanted = counted(tuple(each.values()) for each in rows), expected(self.model.states[held.epoch].live)
-            assert found == wanted, f"live/{name}: lost {wanted - found}, doubled {found - wanted}"
+            assert 0 <= state.epoch <= newest.number
+            rows = DeltaTable(str(path)).to_pyarrow_table().select(["k", "v", "_ts", "_exp"]).to_pylist()
+            actual, modelled = counted(tuple(row.values()) for row in rows), expected(self.model.states[state.epoch].live)
+            assert actual == modelled, f"live/{name}: lost {modelled - actual}, doubled {actual - modelled}"
 
     def begin(self, slot: int) -> None:
         """Record that an update has a plan."""
@@ -120,15 +120,15 @@ class Witness:
         moment = {"as_of": epoch.window_time}
         with Warehouse.open(self.project.directory) as warehouse:
             for name in STREAMS:
-                found = counted(warehouse.scan(name, columns=["k", "v", "_ts", "_exp"], **moment).all())
-                wanted = expected(state.live)
-                assert found == wanted, f"{name}: lost {wanted - found}, doubled {found - wanted}"
+                actual = counted(warehouse.scan(name, columns=["k", "v", "_ts", "_exp"], **moment).all())
+                modelled = expected(state.live)
+                assert actual == modelled, f"{name}: lost {modelled - actual}, doubled {actual - modelled}"
                 if side_tables:
                     self._same_side_tables(epoch, name, state)
                 if self.project.streams[name].get("on_expiry") == "archive":
-                    found = counted(warehouse.scan(f"{name}_archive", columns=["k", "v", "_ts", "expired_at"], **moment).all())
-                    wanted = self._expired(epoch.number)
-                    assert found == wanted, f"{name}_archive: lost {wanted - found}, doubled {found - wanted}"
+                    actual = counted(warehouse.scan(f"{name}_archive", columns=["k", "v", "_ts", "expired_at"], **moment).all())
+                    modelled = self._expired(epoch.number)
+                    assert actual == modelled, f"{name}_archive: lost {modelled - actual}, doubled {actual - modelled}"
             for name in self.project.views:
                 query = VIEWS[name]
                 assert Counter(warehouse.scan(name, **moment).all()) == Counter(warehouse.sql(query, **moment).all()), name
@@ -192,7 +192,7 @@ def require_reads(witness: Witness, follower: Following, stayed: Following, newe
     assert rows == expected(states[number].live), moment
     with Warehouse.open(witness.project.directory) as warehouse:
         answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
-        found = counted(answer.all())
+        probed = counted(answer.all())
     assert answer.epoch == newest, moment
-    assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
+    assert probed == expected(stored for stored in states[answer.epoch].live if stored.row.key == "k3"), moment
     return 3

@@ -113,8 +113,8 @@ def main(directory: Path) -> None:
         keep_jvm_lock(root)
         child = os.fork()
         if child == 0:
-            what, *moment = line.rstrip("\n").split(" ", 2)
-            slot, _, way = what.partition(":")
+            target, *moment = line.rstrip("\n").split(" ", 2)
+            slot, _, way = target.partition(":")
             os._exit(updated(directory, session, int(slot), way, (moment[1], int(moment[0])) if moment else None))
         say(f"pid {child}")
         _, status = os.waitpid(child, 0)

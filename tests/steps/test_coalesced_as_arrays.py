@@ -49,16 +49,16 @@ LAYOUT = keyed_layout(24)
 
 def definition(kind: str) -> CoalescedDefinition:
     """A table of two columns of groups, one of which is the search key."""
-    group_by = tuple((name, each[0]) for name, each in GROUPS.items())
+    group_by = tuple((name, group[0]) for name, group in GROUPS.items())
     return CoalescedDefinition("s", group_by, (("v", kind),), ("g",), window=3 * HOUR)
 
 
 def drawn(draw: random.Random, kind: str, slot: int, count: int) -> pa.Table:
     """Points of a slot, and late ones."""
     at = [slot * HOUR - draw.randrange(48 if draw.random() < 0.4 else 12) * (HOUR // 12) for _ in range(count)]
-    held, values = VALUES[kind]
-    groups = {name: pa.array([draw.choice(each[2]) for _ in at], each[1]) for name, each in GROUPS.items()}
-    return pa.table({**groups, "v": pa.array([draw.choice(values) for _ in at], held), AT: pa.array(at, pa.int64())})
+    arrow_type, values = VALUES[kind]
+    groups = {name: pa.array([draw.choice(group[2]) for _ in at], group[1]) for name, group in GROUPS.items()}
+    return pa.table({**groups, "v": pa.array([draw.choice(values) for _ in at], arrow_type), AT: pa.array(at, pa.int64())})
 
 
 def content(rows: pa.Table) -> list[str]:
@@ -68,14 +68,14 @@ def content(rows: pa.Table) -> list[str]:
 
 def live(stored: pa.Table, change: Replacement, slot: int) -> pa.Table:
     """The rows that are live at a slot, after buckets or cells were replaced."""
-    rest = [
-        place[0] not in change.sizes if change.cells is None else place not in change.cells.leaving for place in cells_of(stored)
+    staying = [
+        cell[0] not in change.sizes if change.cells is None else cell not in change.cells.leaving for cell in cells_of(stored)
     ]
-    rows = stored.filter(pa.array(rest, pa.bool_()))
+    rows = stored.filter(pa.array(staying, pa.bool_()))
     if change.rows is not None:
         assert isinstance(change.rows, pa.Table)
         rows = pa.concat_tables([rows, change.rows.select(rows.column_names).cast(rows.schema)])
-    alive = [each > slot * HOUR for each in rows["_exp"].cast(pa.int64()).to_pylist()]
+    alive = [end > slot * HOUR for end in rows["_exp"].cast(pa.int64()).to_pylist()]
     return rows.filter(pa.array(alive, pa.bool_()))
 
 
@@ -86,7 +86,7 @@ def cells_of(rows: pa.Table) -> list[tuple[int, int]]:
 
 def in_cells(rows: pa.Table, cells: Collection[tuple[int, int]]) -> pa.Table:
     """The rows of some cells, and of block 0."""
-    return rows.filter(pa.array([not place[1] or place in cells for place in cells_of(rows)], pa.bool_()))
+    return rows.filter(pa.array([not cell[1] or cell in cells for cell in cells_of(rows)], pa.bool_()))
 
 
 def moving(slot: int) -> Move:
@@ -117,7 +117,7 @@ class Kept:
         cells = Cells.of(self.runs.items(), window, slot * HOUR - window, apart=self.apart, again=again)
         made = ArrayReplacement(self.own, LAYOUT, moving(slot), in_cells(self.rows, cells.due), points, cells)
         if lacking := made.cells_to_read:
-            begins = self.rows.filter(pa.array([place in lacking for place in cells_of(self.rows)], pa.bool_()))
+            begins = self.rows.filter(pa.array([its_cell in lacking for its_cell in cells_of(self.rows)], pa.bool_()))
             hit = made.hit_cells(begins.select([*self.own.groups, "valid_from", "sub_index", "exp_block"]))
             assert hit <= lacking
             made = replace(made, own=in_cells(self.rows, cells.due | hit))
@@ -149,7 +149,7 @@ class Kept:
 def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
     """Over moves with late points, with equal ones and without any; rows that stay keep the slot that loaded them."""
     draw, own = random.Random(kind), definition(kind)  # noqa: S311 - points of a test
-    columns = [ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]
+    columns = [ColumnRecord(name, column_type) for name, column_type in (*own.columns, *own.state)]
     ours, after = Kept(own, no_stored_rows(columns)), no_stored_rows(columns)
     assert can_be_arrays(own)
     seen: set[tuple[int, int]] = set()
@@ -159,11 +159,11 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
         theirs = DriverReplacement(own, LAYOUT, moving(slot), after, points)
         before = ours.rows
         made = ours.update(slot, points)
-        found, wanted = made.replacement, theirs.replacement
+        of_arrays, of_driver = made.replacement, theirs.replacement
         assert made.losses == theirs.losses
-        assert apart or found.sizes.keys() <= wanted.sizes.keys()  # rows that end by themselves are no reason to write
-        assert {key: count for key, count in found.fresh.items() if count} == {
-            key: count for key, count in wanted.fresh.items() if count
+        assert apart or of_arrays.sizes.keys() <= of_driver.sizes.keys()  # rows that end by themselves are no reason to write
+        assert {key: count for key, count in of_arrays.fresh.items() if count} == {
+            key: count for key, count in of_driver.fresh.items() if count
         }
         changed = made.changed
         assert changed is not None
@@ -171,7 +171,7 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
         was, now = (Counter(content(rows.select(names))) for rows in (before, ours.rows))
         assert Counter(content(changed.inserted)) - Counter(content(changed.removed)) == now - was
         assert Counter(content(changed.removed)) - Counter(content(changed.inserted)) == was - now
-        after = live(after, wanted, slot)
+        after = live(after, of_driver, slot)
         assert content(ours.rows.drop_columns("exp_block")) == content(after.drop_columns("exp_block"))
         seen |= ours.runs.keys()
     assert ours.written > 50
@@ -182,7 +182,7 @@ def test_an_update_leaves_closed_rows_unwritten() -> None:
     """With long rows in many groups: it reads and writes the open ones, those at the edge and some that come in bulk."""
     group_by, groups, window = (("g", "bigint"),), 40, 64 * HOUR
     own = CoalescedDefinition("s", group_by, (("v", "int"),), ("g",), window=window)
-    kept = Kept(own, no_stored_rows([ColumnRecord(name, each) for name, each in (*own.columns, *own.state)]), apart=True)
+    stored = Kept(own, no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)]), apart=True)
     draw = random.Random(3)  # noqa: S311 - points of a test
     values = [0] * groups
 
@@ -194,29 +194,29 @@ def test_an_update_leaves_closed_rows_unwritten() -> None:
             "g": pa.array([*range(groups), *[7] * len(late)], pa.int64()),
             "v": pa.array([*values, *[-1] * len(late)], pa.int32()), AT: pa.array([*at, *late], pa.int64()),
         })  # fmt: skip
-        kept.read = kept.written = 0
-        kept.update(slot, points)
+        stored.read = stored.written = 0
+        stored.update(slot, points)
 
     read = written = 0
     for slot in range(1, 130):
         update(slot)
         if slot > 65:
-            read, written = read + kept.read, written + kept.written
-    every = kept.rows.num_rows
-    assert every > 1200
-    assert read < 64 * every * 0.45
-    assert written < 64 * every * 0.45
-    runs, edge = dict(kept.runs), 130 * HOUR - window
+            read, written = read + stored.read, written + stored.written
+    row_count = stored.rows.num_rows
+    assert row_count > 1200
+    assert read < 64 * row_count * 0.45
+    assert written < 64 * row_count * 0.45
+    runs, edge = dict(stored.runs), 130 * HOUR - window
     assert max(runs.values()) <= 3
     assert len([cell for cell in runs if cell[1]]) > 16
     due = Cells.of(runs.items(), window, edge, apart=True, again=False).due
     hit = next(
-        row for row in kept.rows.to_pylist()
+        row for row in stored.rows.to_pylist()
         if row["g"] == 7 and row["exp_block"] and len(row["_stamps"]) > 1 and (row["sub_index"], row["exp_block"]) not in due
     )  # fmt: skip
     update(130, [hit["_stamps"][0] + 1])
-    assert {cell for cell in kept.left - due if cell[1]} == {(hit["sub_index"], hit["exp_block"])}
-    assert kept.written < every * 0.45
+    assert {cell for cell in stored.left - due if cell[1]} == {(hit["sub_index"], hit["exp_block"])}
+    assert stored.written < row_count * 0.45
 
 
 def test_a_shorter_window_applies_at_once() -> None:
@@ -224,17 +224,17 @@ def test_a_shorter_window_applies_at_once() -> None:
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     for apart in (False, True):
-        kept = Kept(own, nothing, apart)
+        stored_table = Kept(own, nothing, apart)
         points = drawn(random.Random(7), "int", 1, 30)  # noqa: S311 - points of a test
-        kept.update(1, points)
-        stored = kept.rows
-        assert len(kept.runs) > (4 if apart else 0)
-        later, none = replace(moving(2), k=1, now=HOUR, k0=1), points.slice(0, 0)
-        held = Cells.of(kept.runs.items(), 3 * HOUR, -2 * HOUR, apart=apart, again=False)
-        assert ArrayReplacement(own, LAYOUT, later, stored, none, held).replacement.rows is None
-        changed = kept.update(1, none, replace(own, window=2 * HOUR)).changed
+        stored_table.update(1, points)
+        stored = stored_table.rows
+        assert len(stored_table.runs) > (4 if apart else 0)
+        later, no_points = replace(moving(2), k=1, now=HOUR, k0=1), points.slice(0, 0)
+        cells = Cells.of(stored_table.runs.items(), 3 * HOUR, -2 * HOUR, apart=apart, again=False)
+        assert ArrayReplacement(own, LAYOUT, later, stored, no_points, cells).replacement.rows is None
+        changed = stored_table.update(1, no_points, replace(own, window=2 * HOUR)).changed
         assert changed is not None
-        rows = kept.rows
+        rows = stored_table.rows
         assert {max(row["_stamps"]) + 2 * HOUR + 1 for row in rows.to_pylist()} == set(rows["_exp"].cast(pa.int64()).to_pylist())
         assert (changed.removed.num_rows, changed.inserted.num_rows) == (stored.num_rows, rows.num_rows)
 
@@ -246,11 +246,11 @@ def test_what_was_made_does_not_hold_the_arrays() -> None:
     move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
     points = drawn(random.Random(3), "int", 1, 9)  # noqa: S311 - points of a test
     by = ArrayReplacement(own, LAYOUT, move, nothing, points, Cells(3 * HOUR, -2 * HOUR, apart=False))
-    arrays, made = weakref.ref(by), by.result
+    arrays, result = weakref.ref(by), by.result
     del by
     assert arrays() is None
-    assert made.losses["points"] == 9
-    assert made.replacement.rows is not None
+    assert result.losses["points"] == 9
+    assert result.replacement.rows is not None
 
 
 def test_what_is_not_for_arrays() -> None:
@@ -280,10 +280,10 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
         for path in sorted(staged.rglob("*.parquet"))
     ]
     assert len({file.sub_index for file in files}) > 1
-    found = read_in_cells(files, rows.schema)
+    rows_read = read_in_cells(files, rows.schema)
     assert fits_arrays(files, limits().array_bytes)
-    assert found is not None
-    assert content(found) == content(rows)
+    assert rows_read is not None
+    assert content(rows_read) == content(rows)
     with limited(array_values=20):
         assert not fits_arrays(files, limits().array_bytes)
     Path(files[0].path).write_bytes(b"PAR1")
@@ -297,10 +297,10 @@ def test_wide_rows_of_small_files_are_left_to_spark(tmp_path: Path) -> None:
     rows = pa.table({"v": pa.array(["x" * 10_000] * 1_000)})
     pq.write_table(rows, path)
     files = [DataFile(str(path), path.stat().st_size, None, 3, 0, {})]
-    wanted = pa.schema([("v", pa.string()), ("sub_index", pa.int32()), ("exp_block", pa.int64())])
-    found = read_in_cells(files, wanted)
-    assert found is not None
-    assert (found.num_rows, found.schema) == (1_000, wanted)
+    schema = pa.schema([("v", pa.string()), ("sub_index", pa.int32()), ("exp_block", pa.int64())])
+    rows_read = read_in_cells(files, schema)
+    assert rows_read is not None
+    assert (rows_read.num_rows, rows_read.schema) == (1_000, schema)
     with limited(array_bytes=1_000_000):
         assert fits_arrays(files, limits().array_bytes)
-        assert read_in_cells(files, wanted) is None
+        assert read_in_cells(files, schema) is None

@@ -63,6 +63,8 @@ def test_points_of_columns_that_were_kept_are_those_of_the_rows() -> None:
         "_fate": pa.array(["live", "dead", "deferred", "null_arrival"]),
     }
     nothing, arrived = no_stored_rows(COLUMNS), pa.table(rows)
-    kept, told = points_of_collected(NEWEST, nothing, arrived), points_of(NEWEST, nothing, arrived)
-    assert kept.schema.equals(told.schema)
-    assert kept.to_pylist() == told.to_pylist() == [{"g": "a", "v": 1, "_at": HOUR}, {"g": None, "v": None, "_at": 2 * HOUR}]
+    collected, plain = points_of_collected(NEWEST, nothing, arrived), points_of(NEWEST, nothing, arrived)
+    assert collected.schema.equals(plain.schema)
+    assert collected.to_pylist() == plain.to_pylist() == [
+        {"g": "a", "v": 1, "_at": HOUR}, {"g": None, "v": None, "_at": 2 * HOUR},
+    ]  # fmt: skip

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def test_a_row_whose_group_fails_counts_in_no_group(spark: SparkSession) -> None:
     """It is not of the group that is null, in which its list has not counted it either."""
-    asked = FrequentItems("k", "string", None, 3, 30, exact=True)
+    frequent = FrequentItems("k", "string", None, 3, 30, exact=True)
     group = (("part", "int"),)
     sql = (("part", "CAST(100 / v AS int)"),)
-    definition = AggregateDefinition("s", None, group, (), (), 1, ("item",), asked, "live", sql)
+    definition = AggregateDefinition("s", None, group, (), (), 1, ("item",), frequent, "live", sql)
     stored = {
         "k": ["x", "x", "y", "y"], "v": pa.array([None, 0, 50, 50], pa.int32()),
         "_arrived": pa.array([1] * 4, pa.int64()), "_until": pa.array([9] * 4, pa.int64()),
@@ -31,5 +31,5 @@ def test_a_row_whose_group_fails_counts_in_no_group(spark: SparkSession) -> None
             "certain": [True, True], "complete": [True, True], "_total": pa.array([1, 2], pa.int64()),
         }
     )  # fmt: skip
-    found = exact_items(definition, candidates, due, spark.createDataFrame(pa.table(stored))).to_pylist()
-    assert sorted((row["item"], row["at_least"], row["at_most"]) for row in found) == [("x", 1, 1), ("y", 2, 2)]
+    items = exact_items(definition, candidates, due, spark.createDataFrame(pa.table(stored))).to_pylist()
+    assert sorted((row["item"], row["at_least"], row["at_most"]) for row in items) == [("x", 1, 1), ("y", 2, 2)]

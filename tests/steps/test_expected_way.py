@@ -29,9 +29,12 @@ LINES[2]["a"] += [row(f"y{number}", 1.5, 9) for number in range(12)]
 
 def _expected(project: Project, hour: int) -> dict[str, str | None]:
     """The expected way of each step of an update that is planned, by its place in the records."""
-    made, _ = project.updater().plan(UpdateOptions(at=at(hour)))
-    steps = explain(made, project.epoch if project.numbers else None, project.root)
-    return {f"{made.steps[told.step].path}: {type(made.steps[told.step]).__struct_config__.tag}": told.way for told in steps}
+    plan, _ = project.updater().plan(UpdateOptions(at=at(hour)))
+    steps = explain(plan, project.epoch if project.numbers else None, project.root)
+    return {
+        f"{plan.steps[explanation.step].path}: {type(plan.steps[explanation.step]).__struct_config__.tag}": explanation.way
+        for explanation in steps
+    }
 
 
 def _jobs(project: Project) -> dict[str, int | None]:

@@ -48,15 +48,15 @@ def stated(rows: list[Row]) -> pa.Table:
     groups: dict[tuple[int, str | None], list[int]] = {}
     for slot, group, value in rows:
         groups.setdefault((slot, group), []).append(value)
-    found = []
+    states = []
     for (slot, group), values in groups.items():
         mean = sum(values) / len(values)
         own = {"_count_v": len(values), "_sum_v": sum(values), "_min_v": min(values), "_mean_v": mean}
         squares = sum((value - mean) ** 2 for value in values)
-        found.append({
+        states.append({
             "_arrived": slot, LEVEL: 0, "k": group, "_rows": len(values), "_failed": 0, "_m2_v": squares, **own,
         })  # fmt: skip
-    return pa.Table.from_pylist(found, SCHEMA)
+    return pa.Table.from_pylist(states, SCHEMA)
 
 
 def gained(stored: pa.Table, batch: pa.Table, before: int | None, through: int) -> pa.Table:
@@ -106,8 +106,8 @@ def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, li
         batch = stated([(now + offset, group, value) for offset, group, value in offsets if now + offset > now - SLOTS])
         stored = gained(stored, batch, before, now)
         before = now
-        found, wanted = merged(stored, now, LEVELS), merged(stored, now, 0)
-        assert found == {key: pytest.approx(each, abs=1e-9) for key, each in wanted.items()}
+        of_intervals, of_slots = merged(stored, now, LEVELS), merged(stored, now, 0)
+        assert of_intervals == {key: pytest.approx(values, abs=1e-9) for key, values in of_slots.items()}
 
 
 def test_sums_of_intervals_never_overflow() -> None:
@@ -120,9 +120,9 @@ def test_sums_of_intervals_never_overflow() -> None:
     run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(8, LEVELS))
     windows = [WindowBounds(8 - length + 1, 8, 8, 0, 0) for length in (8, 6, 4)]
     run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [windows])
-    found = run.connection.sql("SELECT CAST(_sum_v AS VARCHAR) FROM synopsis_0 ORDER BY _place").fetchall()
+    answers = run.connection.sql("SELECT CAST(_sum_v AS VARCHAR) FROM synopsis_0 ORDER BY _place").fetchall()
     run.close()
-    assert found == [("0",), (str(-4 * most),), (str(-8 * most),)]
+    assert answers == [("0",), (str(-4 * most),), (str(-8 * most),)]
 
 
 @pytest.mark.parametrize("at_once", [1, module.AT_ONCE])

@@ -39,11 +39,11 @@ def _loaded(directory: Path, spark: SparkSession, files: dict[str, str]) -> Proj
 
 
 def _held(project: Project) -> dict[str, tuple[object, ...]]:
-    held = {}
+    contents = {}
     for name in STREAMS:
-        rejected = [{**each, "message": ""} for each in project.rejected(name)]
-        held[name] = project.live(name), project.deferred(name), rejected, project.counts(name)
-    return held
+        rejected = [{**record, "message": ""} for record in project.rejected(name)]
+        contents[name] = project.live(name), project.deferred(name), rejected, project.counts(name)
+    return contents
 
 
 def _jobs(project: Project) -> int:
@@ -66,6 +66,6 @@ def test_a_file_that_cannot_be_read_takes_no_other_stream_with_it(tmp_path: Path
     """It is left out with its reason; the other streams are loaded."""
     strange = f'{{"k": "x", {TIMES}, "unheard": 1}}\n'
     project = _loaded(tmp_path / "p", spark, {**FILES, "b": strange})
-    left = {entry.stream: [file.reason for file in entry.left_out] for entry in project.epoch.files if entry.left_out}
-    assert left == {"b": ["unknown_columns"]}
+    left_out = {entry.stream: [file.reason for file in entry.left_out] for entry in project.epoch.files if entry.left_out}
+    assert left_out == {"b": ["unknown_columns"]}
     assert [project.keys(name) for name in "abcz"] == ["x", "", "None", "x"]

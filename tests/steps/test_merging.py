@@ -75,16 +75,16 @@ def answers_of(
     """Return each answer from synopses that are there."""
     reads = reads_of(definition, synopses, kinds)
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
-    others = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
-    run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), others)
+    asked = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
+    run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), asked)
     run.connection.register("due", due_table(due))
     run.prepare(reads, [bounds_of(due)] * len(reads))
     query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
-    found = run.connection.sql(query).to_arrow_table().to_pylist()
+    merged_rows = run.connection.sql(query).to_arrow_table().to_pylist()
     assert run.passes == len({table for read in reads for table in read.tables}), "one pass over each synopsis"
     run.close()
-    keyed = {(row.get("k"), row["window_length"], due_end(row)): row for row in found}
-    assert len(keyed) == len(found), "an answer is there once"
+    keyed = {(row.get("k"), row["window_length"], due_end(row)): row for row in merged_rows}
+    assert len(keyed) == len(merged_rows), "an answer is there once"
     return {key: {value.name: row[value.name] for value in definition.values} for key, row in keyed.items()}
 
 
@@ -102,7 +102,7 @@ def stored(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) 
     for batch in [*given_rows, []]:
         columns = list(zip(*batch, strict=True)) if batch else [(), (), (), ()]
         arrived = pa.table({
-            "_fate": pa.array(["dead" if place % 2 else "live" for place in range(len(batch))], pa.string()),
+            "_fate": pa.array(["dead" if position % 2 else "live" for position in range(len(batch))], pa.string()),
             "_arrival_slot": pa.array(columns[0], pa.int64()),
             "k": pa.array(columns[1], pa.string()),
             "v": pa.array(columns[2], pa.int64()),
@@ -137,22 +137,22 @@ def expected(chosen: list[Row]) -> dict[str, object]:
 
 def between(values: list[int], share: float) -> float:
     """The percentile between the two values around its place."""
-    place = (len(values) - 1) * share
-    low = int(place)
+    position = (len(values) - 1) * share
+    low = int(position)
     high = min(low + 1, len(values) - 1)
-    return (1 - (place - low)) * values[low] + (place - low) * values[high]
+    return (1 - (position - low)) * values[low] + (position - low) * values[high]
 
 
 @settings(deadline=None, max_examples=15)
 @given(batches)
 def test_answers_are_those_of_a_query(given_rows: list[list[Row]]) -> None:
     """By group; and without groups one for every end, also of no row."""
-    every = [row for batch in given_rows for row in batch]
+    all_rows = [row for batch in given_rows for row in batch]
     by_group, whole = {}, {}
     for window in WINDOWS:
         for end in range(1, SLOTS + 1):
             if end % window.every == 0:
-                within = [row for row in every if end - window.slots < row[0] <= end]
+                within = [row for row in all_rows if end - window.slots < row[0] <= end]
                 whole[None, window.text, end] = expected(within)
                 for group in {row[1] for row in within}:
                     by_group[group, window.text, end] = expected([row for row in within if row[1] == group])
@@ -170,8 +170,8 @@ extremes = st.tuples(st.integers(1, SLOTS), st.sampled_from([LEAST, LEAST + 1, -
 @given(st.lists(st.lists(extremes, max_size=6), max_size=4), st.sampled_from(["arrivals", "live"]))
 def test_sums_of_the_largest_numbers_are_those_of_a_query(given_rows: list[list[tuple[int, int]]], over: Over) -> None:
     """A sum is null where it does not fit its type, whatever the sums of slots and batches are; an average always fits."""
-    asked = tuple(value for value in VALUES if value.name in ("n", "total", "mean"))
-    definition = AggregateDefinition("s", None, (("k", "string"),), asked, WINDOWS, 0, (), over=over)
+    chosen = tuple(value for value in VALUES if value.name in ("n", "total", "mean"))
+    definition = AggregateDefinition("s", None, (("k", "string"),), chosen, WINDOWS, 0, (), over=over)
     batched: list[list[Row]] = [[(slot, "a", value, None) for slot, value in batch] for batch in given_rows]
     expected = {}
     for window, end in definition.due(0, SLOTS):
@@ -187,20 +187,20 @@ def test_sums_of_the_largest_numbers_are_those_of_a_query(given_rows: list[list[
 def test_synopses_of_older_versions_serve_sums_of_bigint_and_are_not_subtracted() -> None:
     """They lose what overflows in a slot: so an answer may be null, and a difference of two would be wrong."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    wide, less, wanted = (
+    wide, less, difference = (
         AggregateDefinition("s", where, (), (VALUES[2],), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
     )
     new = [*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds)]
     assert [state.type for state in new[0].states] == ["bigint", WIDE]
-    old = [replace(each, states=tuple(replace(state, type="bigint") for state in each.states)) for each in new]
+    old = [replace(synopsis, states=tuple(replace(state, type="bigint") for state in synopsis.states)) for synopsis in new]
     assert (missing(needs(wide), old, kinds), missing(needs(less), old, kinds)) == ((), ())
-    assert len(missing(needs(wanted), old, kinds)) == 1
+    assert len(missing(needs(difference), old, kinds)) == 1
     plain = AggregateDefinition("s", None, (), (VALUES[2],), WINDOWS, 0, ())
     (own,) = missing(needs(plain), ())
     before = replace(own, states=tuple(replace(state, type="bigint") for state in own.states))
     given_rows: list[list[Row]] = [[(1, "a", MOST, None), (1, "a", MOST, None), (2, "a", 1, None)]]
-    found = {end: row["total"] for (_, text, end), row in answers_of(plain, [before], given_rows).items() if text == "1h"}
-    assert found == {1: None, 2: 1, **dict.fromkeys(range(3, SLOTS + 1))}
+    totals = {end: row["total"] for (_, text, end), row in answers_of(plain, [before], given_rows).items() if text == "1h"}
+    assert totals == {1: None, 2: 1, **dict.fromkeys(range(3, SLOTS + 1))}
 
 
 @pytest.mark.parametrize(
@@ -239,12 +239,12 @@ def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float]
 
 def test_what_merges_with_counts_comes_from_one_synopsis() -> None:
     """Sums and deviations of a column whose values another aggregate has counted before bring counts of the same rows."""
-    known = AggregateDefinition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
-    there = missing(needs(known), ())
+    counted = AggregateDefinition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
+    existing = missing(needs(counted), ())
     of_v = tuple(value for value in VALUES if value.column == "v" and value.share is None)
     both = AggregateDefinition("s", None, (), of_v, WINDOWS, 0, ())
-    every = (*there, *missing(needs(both), there))
-    row = answers_of(both, every, [[(1, "a", 5, None), (1, "a", 7, None)]])[None, "1h", 1]
+    synopses = (*existing, *missing(needs(both), existing))
+    row = answers_of(both, synopses, [[(1, "a", 5, None), (1, "a", 7, None)]])[None, "1h", 1]
     spread = pytest.approx(2**0.5)
     assert row == {"known": 2, "total": 12, "low": 5, "mean": 6.0, "spread": spread, "spread_of_all": 1.0, "kinds": 2}
 
@@ -272,15 +272,17 @@ def test_covers_answer_as_synopses_of_their_own(
     """Whatever conditions and values come one after the other, some of them covered by those of before."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     definitions = [AggregateDefinition("s", where, groups, values, WINDOWS, 0, ()) for where, values in asked]
-    there: tuple[Synopsis, ...] = ()
+    existing: tuple[Synopsis, ...] = ()
     for definition in definitions:
-        there = (*there, *missing(needs(definition), there, kinds))
-    assert len(there) <= sum(len(needs(definition)) for definition in definitions)
+        existing = (*existing, *missing(needs(definition), existing, kinds))
+    assert len(existing) <= sum(len(needs(definition)) for definition in definitions)
     for definition in definitions:
         alone = missing(needs(definition), ())
-        found, wanted = (answers_of(definition, *each) for each in ((there, given_rows, kinds), (alone, given_rows)))
-        near = {key: {name: about(value) for name, value in row.items()} for key, row in wanted.items()}
-        assert found == near
+        actual, of_own_synopses = (
+            answers_of(definition, *arguments) for arguments in ((existing, given_rows, kinds), (alone, given_rows))
+        )
+        near = {key: {name: about(value) for name, value in row.items()} for key, row in of_own_synopses.items()}
+        assert actual == near
 
 
 def about(value: object) -> object:
@@ -293,9 +295,9 @@ def test_a_cover_saves_a_synopsis_and_repeats_only_what_may_repeat() -> None:
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     count, most = VALUES[0], VALUES[5]
 
-    def made(*asked: tuple[str, Value]) -> list[str | None]:
-        wanted = [AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where, value in asked]
-        return [each.where for each in missing([need for each in wanted for need in needs(each)], (), kinds)]
+    def made(*pairs: tuple[str, Value]) -> list[str | None]:
+        definitions = [AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where, value in pairs]
+        return [new.where for new in missing([need for wide in definitions for need in needs(wide)], (), kinds)]
 
     assert made(("v = 1 OR v = 2", count), ("v = 2", count), ("v = 1", count)) == ["v = 2", "v = 1"]
     assert made(("v = 1 OR k = 'a'", most), ("k = 'a'", most), ("v = 1", most)) == ["k = 'a'", "v = 1"]
@@ -316,15 +318,15 @@ ADDED = tuple(value for value in VALUES if value.name in ("n", "known", "paid", 
 def test_differences_answer_as_synopses_of_their_own(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -> None:
     """The sheet's Q1 = Q3 - Q2: no synopsis is made, groups that vanish have no row, and sums of nothing are null."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    wide, less, wanted = (
+    wide, less, difference = (
         AggregateDefinition("s", where, groups, ADDED, WINDOWS, 0, ())
         for where in ("v IN (1, 2, -1)", "v = 2 OR v = -1", "v = 1")
     )
-    there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
-    assert missing(needs(wanted), there, kinds) == ()
-    alone = missing(needs(wanted), ())
-    found, own = answers_of(wanted, there, given_rows, kinds), answers_of(wanted, alone, given_rows)
-    assert found == {key: {name: about(value) for name, value in row.items()} for key, row in own.items()}
+    existing = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
+    assert missing(needs(difference), existing, kinds) == ()
+    alone = missing(needs(difference), ())
+    actual, of_own_synopsis = answers_of(difference, existing, given_rows, kinds), answers_of(difference, alone, given_rows)
+    assert actual == {key: {name: about(value) for name, value in row.items()} for key, row in of_own_synopsis.items()}
 
 
 def test_what_is_not_taken_away() -> None:
@@ -333,29 +335,32 @@ def test_what_is_not_taken_away() -> None:
     double = Value("d", "sum", "double", "x", "double")
     small = Value("i", "sum", "bigint", "y", "int")
     large = Value("l", "sum", "decimal(38,0)", "z", "decimal(29,0)")
-    taken = (VALUES[0], VALUES[2], VALUES[3], small)
-    for value, own in (*((each, 0) for each in taken), *((each, 1) for each in (large, VALUES[4], VALUES[7], double))):
-        wide, less, wanted = (
+    subtracted = (VALUES[0], VALUES[2], VALUES[3], small)
+    for value, own in (
+        *((candidate, 0) for candidate in subtracted),
+        *((candidate, 1) for candidate in (large, VALUES[4], VALUES[7], double)),
+    ):
+        wide, less, difference = (
             AggregateDefinition("s", where, (), (value,), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
         )
-        there = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
-        assert len(missing(needs(wanted), there, kinds)) == own, value
+        existing = (*missing(needs(wide), (), kinds), *missing(needs(less), (), kinds))
+        assert len(missing(needs(difference), existing, kinds)) == own, value
 
 
 def test_a_cover_that_knows_more_is_preferred() -> None:
     """A synopsis of the own condition that another value needed later does not take the history of a cover; a longer one does."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    one, two, both = (
+    first, second, both = (
         AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")
     )
-    parts = missing([need for each in (one, two) for need in needs(each)], (), kinds)
-    there = (*parts, *missing(needs(replace(both, values=(VALUES[4],))), parts, kinds))
+    parts = missing([need for aggregate in (first, second) for need in needs(aggregate)], (), kinds)
+    existing = (*parts, *missing(needs(replace(both, values=(VALUES[4],))), parts, kinds))
     (need,) = needs(both)
 
-    def read(*known: tuple[int, int]) -> list[int]:
-        return [served.number for served in assigned(need, there, kinds, known)]
+    def read(*spans: tuple[int, int]) -> list[int]:
+        return [served.number for served in assigned(need, existing, kinds, spans)]
 
-    assert len(there) == 3
+    assert len(existing) == 3
     assert read((1, 7), (2, 9), (5, 7)) == [0, 1]
     assert read((1, 7), (5, 9), (5, 7)) == read((1, 7), (2, 6), (5, 7)) == [2]
 
@@ -363,22 +368,22 @@ def test_a_cover_that_knows_more_is_preferred() -> None:
 def test_one_run_for_aggregates_that_share() -> None:
     """CS1, CS2, CS6, CS7 and CS8: the first to ask has the windows of all merged, and nobody passes over the rows again."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
-    one, two, both = (
+    first, second, both = (
         AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")
     )
-    synopses = missing([need for each in (one, two, both) for need in needs(each)], (), kinds)
+    synopses = missing([need for aggregate in (first, second, both) for need in needs(aggregate)], (), kinds)
     assert len(synopses) == 2
     given_rows: list[list[Row]] = [[(slot, "a", slot % 3, None) for slot in range(1, SLOTS + 1)]]
     short, long = [(WINDOWS[0], 6), (WINDOWS[2], 6)], [(WINDOWS[1], 6), (WINDOWS[2], 6), (WINDOWS[2], 4)]
     run = run_of(synopses, lambda connection, number: stored(connection, synopses[number], given_rows), [*short, *long])
     answers = []
-    for definition, due in ((one, short), (two, long), (both, long), (one, long)):
+    for definition, due in ((first, short), (second, long), (both, long), (first, long)):
         reads = reads_of(definition, synopses, kinds)
         run.connection.register("due", due_table(due))
         run.prepare(reads, [bounds_of(due)] * len(reads))
         query = merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)
-        found = run.connection.sql(f"{query} ORDER BY window_end, window_length").to_arrow_table()
-        answers.append(found["n"].to_pylist())
+        answer = run.connection.sql(f"{query} ORDER BY window_end, window_length").to_arrow_table()
+        answers.append(answer["n"].to_pylist())
     assert (answers, run.passes) == ([[0, 2], [1, 1, 2], [3, 2, 4], [2, 1, 2]], 2)
     run.forget({"1"})
     assert run.connection.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]

@@ -51,14 +51,16 @@ def answered(asked: AggregateDefinition, *synopses: list[list[Row]]) -> dict[Key
         lambda connection, number: lists(connection, need.synopsis, synopses[number]),
         [(window, end) for window, end in asked.due(0, SLOTS) if end % 2],
     )
-    found = offered(run, asked, len(synopses))
+    answer_rows = offered(run, asked, len(synopses))
     longest = asked.windows[-1]
-    beside = offered(run, replace(asked, windows=(longest,)), len(synopses))
-    assert beside == [row for row in found if row["window_length"] == longest.text], "another aggregate asks for some of them"
+    longest_rows = offered(run, replace(asked, windows=(longest,)), len(synopses))
+    assert longest_rows == [
+        row for row in answer_rows if row["window_length"] == longest.text
+    ], "another aggregate asks for some of them"
     assert run.passes == len(synopses)
     run.close()
     answers: dict[Key, list[dict[str, object]]] = {}
-    for row in found:
+    for row in answer_rows:
         answers.setdefault((row.get("k"), row["window_length"], row["_end"]), []).append(row)
     return answers
 
@@ -80,11 +82,11 @@ def test_lists_of_several_conditions_add_up(given_rows: list[list[Row]]) -> None
     """Two synopses have different rows: if their lists have every item, the answer counts all rows."""
     asked = definition(FrequentItems("item", "string", 0.2, None, 9), "arrivals", grouped=False)
     parts = [[[row for row in batch if (row[2] is None) == null] for batch in given_rows] for null in (True, False)]
-    found = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(asked, *parts).items()}
+    answers = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(asked, *parts).items()}
     for window, end in asked.due(0, SLOTS):
         counts = Counter(row[3] for batch in given_rows for row in batch if end - window.slots < row[0] <= end)
         frequent = {item: count for item, count in counts.items() if count * 5 > counts.total()}
-        assert found.get((None, window.text, end), {}) == frequent
+        assert answers.get((None, window.text, end), {}) == frequent
 
 
 def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:
@@ -94,7 +96,7 @@ def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -
     for number, batch in enumerate([*given_rows, []]):
         arrived, until, groups, items = zip(*batch, strict=True) if batch else ((), (), (), ())
         connection.register("arrived", pa.table({  # type: ignore[attr-defined]
-            "_fate": pa.array(["dead" if place % 2 else "live" for place in range(len(batch))], pa.string()),
+            "_fate": pa.array(["dead" if position % 2 else "live" for position in range(len(batch))], pa.string()),
             "_arrival_slot": pa.array(arrived, pa.int64()), "u": pa.array(until, pa.int64()),
             "k": pa.array(groups, pa.string()), "item": pa.array(items, pa.string()),
         }))  # fmt: skip
@@ -107,7 +109,7 @@ def modelled(asked: AggregateDefinition, given_rows: list[list[Row]]) -> dict[Ke
     """Return what the lists say, by the pure code, and the exact counts."""
     frequent, live = asked.frequent, asked.over == "live"
     assert frequent is not None
-    found: dict[Key, tuple[Frequent, Counter[str | None]]] = {}
+    answers: dict[Key, tuple[Frequent, Counter[str | None]]] = {}
     for window in asked.windows:
         for end in range(1, SLOTS + 1):
             within: dict[str | None, dict[tuple[int, int, int], Counter[str | None]]] = {}
@@ -118,11 +120,11 @@ def modelled(asked: AggregateDefinition, given_rows: list[list[Row]]) -> dict[Ke
                         by_cell = within.setdefault(group if asked.group_by else None, {})
                         by_cell.setdefault(cell, Counter())[item] += 1
             for group, cells in within.items():
-                held = bounds([summarise(each, frequent.k).tight() for each in cells.values()])
+                limits = bounds([summarise(counts, frequent.k).tight() for counts in cells.values()])
                 share = Fraction(repr(frequent.above or 0.0))
-                answer = above(held, share) if frequent.top is None else top(held, frequent.top)
-                found[group, window.text, end] = answer, sum(cells.values(), Counter())
-    return found
+                answer = above(limits, share) if frequent.top is None else top(limits, frequent.top)
+                answers[group, window.text, end] = answer, sum(cells.values(), Counter())
+    return answers
 
 
 asks = st.one_of(
@@ -140,12 +142,12 @@ def test_answers_are_those_of_the_lists_and_hold(
 ) -> None:
     """Each is what the pure code says; counts are within their bounds, certain items belong, a complete answer lacks none."""
     whole = definition(asked, over, grouped=grouped)
-    found, model = answered(whole, given_rows), modelled(whole, given_rows)
+    answers, model = answered(whole, given_rows), modelled(whole, given_rows)
     for key, (answer, counts) in model.items():
-        own = {row["item"]: (row["at_least"], row["at_most"], row["certain"]) for row in found.get(key, [])}
-        assert own == {each.item: (each.at_least, each.at_most, each.certain) for each in answer.items}
-        assert len(own) == len(found.get(key, []))
-        assert all(row["complete"] == answer.complete for row in found.get(key, []))
+        own = {row["item"]: (row["at_least"], row["at_most"], row["certain"]) for row in answers.get(key, [])}
+        assert own == {listed.item: (listed.at_least, listed.at_most, listed.certain) for listed in answer.items}
+        assert len(own) == len(answers.get(key, []))
+        assert all(row["complete"] == answer.complete for row in answers.get(key, []))
         for item, (least, most, _) in own.items():
             assert least <= counts[item] <= most  # type: ignore[operator] - numbers
             assert (most - least) * asked.k <= counts.total(), "the promise of `error`"  # type: ignore[operator] - same
@@ -153,7 +155,7 @@ def test_answers_are_those_of_the_lists_and_hold(
         assert {item for item, (_, _, certain) in own.items() if certain} <= belongs
         if answer.complete:
             assert belongs <= own.keys()
-    assert found.keys() <= model.keys()
+    assert answers.keys() <= model.keys()
 
 
 def belonging(asked: FrequentItems, counts: Counter[str | None]) -> set[str | None]:
@@ -168,14 +170,14 @@ def belonging(asked: FrequentItems, counts: Counter[str | None]) -> set[str | No
 def test_windows_of_the_sheet() -> None:
     """Frequent-items sheet, section 6, with the tight choice: what each window reports as certain above its own delta."""
     windows = ["aaaabbbccd", "aaaaacccdb", "bbbbaaaccd", "cccccaabbd", "ddddddccca"]
-    given_rows: list[list[Row]] = [[(place + 1, 9, None, item) for item in text] for place, text in enumerate(windows)]
+    given_rows: list[list[Row]] = [[(position + 1, 9, None, item) for item in text] for position, text in enumerate(windows)]
     asked = AggregateDefinition(
         "s", None, (), (), (Window("3h", 3, 1),), 0, ("item",), frequent=FrequentItems("item", "string", 1 / 6, None, 2)
     )
-    found = answered(asked, given_rows)
+    answers = answered(asked, given_rows)
     reported = {
         key[2]: {(row["item"], row["at_least"]) for row in rows_ if row["at_least"] > 5}  # type: ignore[operator] - numbers
-        for key, rows_ in found.items()
+        for key, rows_ in answers.items()
     }
     assert reported[3] == {("a", 12), ("b", 7)}
     assert reported[4] == {("a", 10), ("c", 8)}

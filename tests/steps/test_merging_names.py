@@ -60,25 +60,25 @@ def answered(asked: AggregateDefinition) -> list[tuple[Any, ...]]:
     run, reads = run_of(synopses, stored), reads_of(asked, synopses)
     run.connection.register("due", due_table(due))
     run.prepare(reads, [bounds_of(due)] * len(reads))
-    found = run.connection.sql(query_of(asked)).fetchall()
+    rows = run.connection.sql(query_of(asked)).fetchall()
     run.close()
-    return sorted(found, key=repr)
+    return sorted(rows, key=repr)
 
 
 def words(asked: AggregateDefinition) -> list[str]:
     """Return the words of all queries for the answers, as far as a group and a value may have such a name."""
     text = " ".join([query_of(asked), *map(windowed, missing(needs(asked), ()))])
-    every = {word.lower() for word in re.findall(r"\b[A-Za-z]\w*", text)}
-    return sorted(every - {*OWN_COLUMNS, *ITEM_COLUMNS, "k", "v", *(value.name for value in asked.values)})
+    candidates = {word.lower() for word in re.findall(r"\b[A-Za-z]\w*", text)}
+    return sorted(candidates - {*OWN_COLUMNS, *ITEM_COLUMNS, "k", "v", *(value.name for value in asked.values)})
 
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_group_may_have_any_name(kind: str) -> None:
     """Answers are the same as those of a group with another name."""
     asked = ASKED[kind]
-    expected, tried = answered(asked), words(asked)
-    assert len(tried) > 30
-    for name in (*tried, "total", "listed", "A, b", 'say "so"'):
+    expected, names = answered(asked), words(asked)
+    assert len(names) > 30
+    for name in (*names, "total", "listed", "A, b", 'say "so"'):
         assert answered(replace(asked, group_by=((name, "string"),))) == expected, name
 
 

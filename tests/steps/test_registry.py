@@ -34,12 +34,12 @@ def test_each_kind_tells_what_it_does_and_where(step: type[msgspec.Struct]) -> N
     """In words for progress, and in numbers for `plan`, of the step that is asked for."""
     example = _example(step)
     kind = kind_of(example)
-    told = kind.explain(5, example, Incoming((), "3 files"))
+    explanation = kind.explain(5, example, Incoming((), "3 files"))
     assert kind.step is step
     assert example.stream in kind.describe(example)
-    assert (told.step, told.table) == (5, "tables/s")
-    assert told.action
-    assert told.detail
+    assert (explanation.step, explanation.table) == (5, "tables/s")
+    assert explanation.action
+    assert explanation.detail
 
 
 def test_a_plan_has_one_step_that_writes_the_rows_of_a_table() -> None:

@@ -71,9 +71,9 @@ def stored_after(made: ShedReplacement, own: pa.Table, hour: int) -> pa.Table:
     if content.rows is None:
         return live
     assert isinstance(content.rows, pa.Table)
-    rest = live.filter(pc.invert(pc.is_in(live["sub_index"], pa.array(content.sizes, live.schema.field("sub_index").type))))
+    untouched = live.filter(pc.invert(pc.is_in(live["sub_index"], pa.array(content.sizes, live.schema.field("sub_index").type))))
     fresh = content.rows.filter(pc.greater(content.rows["_exp"].cast(pa.int64()), hour * HOUR))
-    return pa.concat_tables([rest, fresh.select(own.column_names).cast(own.schema)])
+    return pa.concat_tables([untouched, fresh.select(own.column_names).cast(own.schema)])
 
 
 def empty(definition: CoalescedDefinition) -> pa.Table:
@@ -91,44 +91,44 @@ def shed_of(rows: pa.Table) -> set[tuple[str | None, int]]:
 def model_runs(model: Model, gone: set[tuple[str | None, int]]) -> list[Run]:
     """The exact rows with what is left of them."""
     last = {group: stamp for group, stamp, _ in model.members()}
-    found = []
+    runs = []
     for group, value, _, end, stamps in model.table():
         numbers = frozenset(number for number, stamp in enumerate(stamps) if (group, stamp) in gone)
-        found.append(Run(group, value, stamps, end, numbers, open=stamps[-1] == last[group]))
-    return found
+        runs.append(Run(group, value, stamps, end, numbers, open=stamps[-1] == last[group]))
+    return runs
 
 
 def shown(runs: list[Run]) -> list[tuple[object, ...]]:
     """The rows that are stored of exact ones: their fragments."""
-    found = []
+    fragments = []
     for run in runs:
         for piece in run.fragments:
             is_open = run.open and piece.last == len(run.stamps) - 1
             members = piece.last - piece.first + 1
-            found.append((run.group or "", run.value or 0, piece.start, piece.end, members, is_open))
-    return sorted(found, key=repr)
+            fragments.append((run.group or "", run.value or 0, piece.start, piece.end, members, is_open))
+    return sorted(fragments, key=repr)
 
 
 def shown_rows(rows: pa.Table) -> list[tuple[object, ...]]:
     """Stored rows in the same way; their stamps are as many as their members."""
-    found = []
+    fragments = []
     for row in rows.to_pylist():
         assert len(row[STAMPS]) == row["members"]
         assert row[LEDGER] is None or row["open"]
         begins, ends = (int(row[name].timestamp() * 10**6) for name in ("valid_from", "valid_to"))
-        found.append((row.get("g") or "", row["v"] or 0, begins, ends, row["members"], row["open"]))
-    return sorted(found, key=repr)
+        fragments.append((row.get("g") or "", row["v"] or 0, begins, ends, row["members"], row["open"]))
+    return sorted(fragments, key=repr)
 
 
 def stream(draw: random.Random, hour: int, *, groups: bool) -> list[Reading]:
     """Points of an hour, 40 % of them late: some too late for the window, some with the stamp of another."""
-    found = []
+    points = []
     for _ in range(draw.randint(0, 8)):
         late = draw.random() < 0.4
         at = draw.randint(max(0, hour - 24), hour - 1) if late else hour - 1
         stamp = at * HOUR + draw.randint(0, 5) * HOUR // 6
-        found.append((draw.choice(["p", "q", None]) if groups else None, stamp, draw.choice([1, 1, 1, 2, None])))
-    return found
+        points.append((draw.choice(["p", "q", None]) if groups else None, stamp, draw.choice([1, 1, 1, 2, None])))
+    return points
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
         assert before <= gone or BUDGETS[budget].accuracy is not None
         runs = model_runs(model, gone)
         assert shown_rows(own) == shown(runs)
-        told = {name: value for name, value in made.commit_metadata[SHED].items() if name != "over"}
-        assert told == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
+        recorded = {name: value for name, value in made.commit_metadata[SHED].items() if name != "over"}
+        assert recorded == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
         _within(BUDGETS[budget], runs)
         lost += len(gone - before)
     assert lost
@@ -168,16 +168,16 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
 
 def _within(budget: CoalescedBudget, runs: list[Run]) -> None:
     """A budget holds, or none is left to shed; a floor of accuracy always holds."""
-    kept = sum(len(run.stamps) - len(run.shed) for run in runs)
-    every = sum(len(run.stamps) for run in runs)
+    remaining = sum(len(run.stamps) - len(run.shed) for run in runs)
+    members = sum(len(run.stamps) for run in runs)
     if budget.accuracy is not None:
         assert accuracy(runs).share >= budget.accuracy
     if budget.accuracy is None:
         only_open = all((run.open and len(run.shed) == len(run.stamps) - 1) or len(run.shed) == len(run.stamps) for run in runs)
         if budget.rows is not None:
-            assert kept <= budget.rows or only_open
+            assert remaining <= budget.rows or only_open
         if budget.keep is not None:
-            assert kept <= -(-every // 2) or only_open
+            assert remaining <= -(-members // 2) or only_open
 
 
 def test_a_budget_below_the_groups_is_exceeded() -> None:
@@ -208,8 +208,8 @@ def test_a_replay_sheds_the_same() -> None:
     """Also at random."""
     points: list[Reading] = [(group, hour * HOUR + 7, hour // 2) for group in "abc" for hour in range(9)]
     definition = defined(CoalescedBudget(rows=9), "random")
-    one, other = (updated(definition, empty(definition), each, 10) for each in (points, points[::-1]))
-    assert one.rows.sort_by([("g", "ascending"), ("valid_from", "ascending")]) == other.rows.sort_by(
+    forward, backward = (updated(definition, empty(definition), order, 10) for order in (points, points[::-1]))
+    assert forward.rows.sort_by([("g", "ascending"), ("valid_from", "ascending")]) == backward.rows.sort_by(
         [("g", "ascending"), ("valid_from", "ascending")]
     )
 
@@ -259,5 +259,5 @@ def test_members_over_the_budget_are_counted(budget: CoalescedBudget, kept: int,
     """Four groups with two points each: their open members stay, whatever the budget says in which unit."""
     definition = defined(budget)
     points: list[Reading] = [(group, stamp, stamp) for group in "abcd" for stamp in (1, 2)]
-    told = updated(definition, empty(definition), points, 1).commit_metadata[SHED]
-    assert (told["kept"], told["over"]) == (kept, over)
+    recorded = updated(definition, empty(definition), points, 1).commit_metadata[SHED]
+    assert (recorded["kept"], recorded["over"]) == (kept, over)

@@ -29,7 +29,7 @@ def test_sums_of_bigint_never_overflow_and_other_sums_are_null_where_they_do(spa
     names, kinds = ("k", "v", "n", "d"), (pa.string(), pa.int64(), pa.int32(), pa.decimal128(38, 0))
     columns = {name: pa.array(column, kind) for name, column, kind in zip(names, zip(*rows, strict=True), kinds, strict=True)}
     arrived = pa.table({"_arrived": pa.array([1] * len(rows), pa.int64()), **columns})
-    found = states_of(spark.createDataFrame(arrived), need.synopsis, 1).toArrow().to_pylist()
-    assert {row["k"]: (row["_sum_v"], row["_sum_d"], row["_failed"]) for row in found} == {
+    states = states_of(spark.createDataFrame(arrived), need.synopsis, 1).toArrow().to_pylist()
+    assert {row["k"]: (row["_sum_v"], row["_sum_d"], row["_failed"]) for row in states} == {
         "a": (2 * LEAST, None, 0), "b": (2 * MOST, 0, 1), "c": (-1, None, 0), "d": (None, None, 0),
     }  # fmt: skip

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
     """A directory with a file two levels deep, a link to a directory outside that has such a file too, and a link to a file."""
-    for place in ("top/a/b", "outside/b"):
-        (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / "file").write_text("text")
+    for directory in ("top/a/b", "outside/b"):
+        (tmp_path / directory).mkdir(parents=True)
+        (tmp_path / directory / "file").write_text("text")
     (tmp_path / "top/link").symlink_to(tmp_path / "outside")
     (tmp_path / "top/a/name").symlink_to(tmp_path / "outside/b/file")
     return tmp_path / "top"

@@ -58,15 +58,15 @@ def test_readers_begin_at_a_checkpoint(table: Path) -> None:
 
 def test_removed_files_are_named_while_they_are_there(table: Path) -> None:
     """A VACUUM by others spares them as before; once they are deleted a checkpoint is as if they had never been."""
-    (there, gone) = sorted(set(replay(table, 5).files) - set(replay(table, 6).files))
-    (table / gone).unlink()
+    (remaining, deleted) = sorted(set(replay(table, 5).files) - set(replay(table, 6).files))
+    (table / deleted).unlink()
     checkpoint(table, 6)
     log = table / "_delta_log"
     (name,) = checkpoints(log)[6]
     removed = pq.ParquetFile(log / name).read(columns=["remove.path"])["remove"].drop_null().to_pylist()
-    assert [unquote(each["path"]) for each in removed] == [there]
-    told = json.loads((log / "_last_checkpoint").read_text())
-    assert (told["size"], told["sizeInBytes"]) == (pq.read_metadata(log / name).num_rows, (log / name).stat().st_size)
+    assert [unquote(action["path"]) for action in removed] == [remaining]
+    pointer = json.loads((log / "_last_checkpoint").read_text())
+    assert (pointer["size"], pointer["sizeInBytes"]) == (pq.read_metadata(log / name).num_rows, (log / name).stat().st_size)
     before = replay(table, 6)
     for version in range(6):
         entry_path(table, version).unlink()
@@ -82,11 +82,11 @@ def test_spark_begins_at_a_checkpoint_without_deleted_files(table: Path, spark: 
     checkpoint(table, 6)
     for version in range(6):
         entry_path(table, version).unlink()
-    place = str(table.rename(table.with_name("t")))  # Spark takes the percent sign of the other name for an escape
-    held = spark.read.format("delta").load(place)
-    assert sorted(each["k"] for each in held.collect()) == [2, 3, 4, 5]
-    spark.sql(f"VACUUM delta.`{place}`")
-    spark.sql(f"DELETE FROM delta.`{place}` WHERE k = 2")
+    directory = str(table.rename(table.with_name("t")))  # Spark takes the percent sign of the other name for an escape
+    frame = spark.read.format("delta").load(directory)
+    assert sorted(row["k"] for row in frame.collect()) == [2, 3, 4, 5]
+    spark.sql(f"VACUUM delta.`{directory}`")
+    spark.sql(f"DELETE FROM delta.`{directory}` WHERE k = 2")
     assert keys(table.with_name("t")) == [3, 4, 5]
 
 
@@ -118,15 +118,15 @@ def test_a_large_checkpoint_stands_for_more_commits(tmp_path: Path, size: int, m
     """The next one waits until the entries since are a fair part of it, a hundred commits at the most."""
     log = tmp_path / "_delta_log"
     log.mkdir()
-    found = []
+    versions = []
     for version in range(211):
         entry_path(tmp_path, version).write_bytes(b"x" * 150)
         if checkpoint_due(tmp_path, version - 1, version):
-            found.append(version)
+            versions.append(version)
             (log / f"{version:020d}.checkpoint.parquet").write_bytes(b"x" * size)
-    assert found[: len(made)] == made
-    entry_path(tmp_path, found[-1] - 3).unlink()
-    assert checkpoint_due(tmp_path, found[-1] - 1, found[-1] + 10)
+    assert versions[: len(made)] == made
+    entry_path(tmp_path, versions[-1] - 3).unlink()
+    assert checkpoint_due(tmp_path, versions[-1] - 1, versions[-1] + 10)
 
 
 def test_a_torn_checkpoint_goes_where_the_log_reaches_without_it(table: Path) -> None:

@@ -38,12 +38,12 @@ def test_rows_are_staged_sorted(spark: SparkSession, tmp_path: Path) -> None:
     """Files lie in their partitions below ``staged``, in the order asked for, and nothing of the write's own remains."""
     write_shared(rows(spark).coalesce(1), tmp_path, ("sub_index", "exp_block"), {}, ("sub_index", "exp_block", "k"))
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["sub_index=0", "sub_index=1"]
-    found = []
+    written_keys = []
     for file in sorted(tmp_path.rglob("*.parquet")):
         keys = pq.read_table(file, partitioning=None)["k"].to_pylist()
         assert keys == sorted(keys)
-        found += keys
-    assert sorted(found) == list(range(200))
+        written_keys += keys
+    assert sorted(written_keys) == list(range(200))
 
 
 def test_no_rows_are_no_files_or_empty_ones(spark: SparkSession, tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
         partition_columns=["sub_index", "exp_block"], properties={}, metadata={}, created_at=0,
     )  # fmt: skip
     stage_keys(table, "good.parquet", "x")
-    for left in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
-        (table / STAGED / left).mkdir(parents=True)
-        pq.write_table(pa.table({"k": ["late"]}), table / STAGED / left / "late.parquet")
+    for path in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
+        (table / STAGED / path).mkdir(parents=True)
+        pq.write_table(pa.table({"k": ["late"]}), table / STAGED / path / "late.parquet")
     commit(table, entry_at(table, 0), statistics=("k",), leaving=None, facts=CommitFacts(FACTS.metadata))
     assert _added(table, 1) == [f"{PLACE}/good.parquet"]
     assert not (table / STAGED).exists()

@@ -39,8 +39,8 @@ def test_each_result_has_its_own_columns_types_and_rows(
         spark.sql("SELECT CAST(1.5 AS decimal(10, 2)) AS d, X'00ff' AS s, CAST(NULL AS int) AS n, true AS b, 1.5D AS id"),
         spark.sql("SELECT k, CAST(k AS date) AS day FROM VALUES ('2024-01-01') AS v(k) WHERE k = 'x'"),
     ]
-    found = collect(queries)
-    for query, rows in zip(queries, found, strict=True):
+    results = collect(queries)
+    for query, rows in zip(queries, results, strict=True):
         alone = query.toArrow()
         assert rows.schema.names == alone.schema.names
         assert rows.schema.types == alone.schema.types
@@ -53,6 +53,6 @@ def test_one_job_collects_all_that_go_together(spark: SparkSession) -> None:
     grouped = "SELECT id % {} AS k, count(*) AS n FROM range(20) GROUP BY 1"
     queries = {name: session.sql(grouped.format(number)) for number, name in ((2, "a"), (3, "b"))}
     together = Together(lambda _: queries)
-    given = []
-    assert jobs_of(spark, lambda: given.extend([together.of("a").num_rows, together.of("b").num_rows])) == 1
-    assert given == [2, 3]
+    row_counts = []
+    assert jobs_of(spark, lambda: row_counts.extend([together.of("a").num_rows, together.of("b").num_rows])) == 1
+    assert row_counts == [2, 3]

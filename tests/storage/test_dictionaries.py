@@ -46,9 +46,9 @@ def written(spark: SparkSession, table: Path, base: LogEntry, block: int) -> tup
     session = table_session(spark, key_settings(KEY))
     frame = frame_of(session, rows(block))
     entry = write_runs(frame, RunTable(table, KEY, base), sizes={(1, block): ROWS}, leaving=None, facts=FACTS)
-    (file,) = (each for each in stored_files(table, entry.version) if each.partition["exp_block"] == str(block))
+    (file,) = (stored for stored in stored_files(table, entry.version) if stored.partition["exp_block"] == str(block))
     group = pq.read_metadata(table / unquote(file.path)).row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
+    columns = [group.column(index) for index in range(group.num_columns)]
     return entry, {column.path_in_schema for column in columns if column.has_dictionary_page}
 
 
@@ -59,16 +59,16 @@ def test_unique_columns_get_none(tmp_path: Path, spark: SparkSession, monkeypatc
     assert without_dictionary(table, 0) == without_dictionary(table, -1) == frozenset()
     entry, _ = written(spark, table, entry_at(table, 0), 0)
     assert without_dictionary(table, entry.version) == {"Unique", "_ts"}
-    asked: list[dict[str, str]] = []
+    settings: list[dict[str, str]] = []
     staged = writer.stage
-    monkeypatch.setattr(writer, "stage", lambda *given: (asked.append(given[-1]), staged(*given))[1])
+    monkeypatch.setattr(writer, "stage", lambda *arguments: (settings.append(arguments[-1]), staged(*arguments))[1])
     entry, with_one = written(spark, table, entry, 1)
-    off = {name.partition("#")[2] for name, value in asked[0].items() if "dictionary" in name and value == "false"}
+    off = {name.partition("#")[2] for name, value in settings[0].items() if "dictionary" in name and value == "false"}
     assert off == {"Unique", "_ts"}
     assert with_one == {"few", "_exp"}
     monkeypatch.setattr(writer, "LARGE_ROWS", ROWS + 1)
     written(spark, table, entry, 2)
-    assert not [name for name in asked[1] if "dictionary" in name]
+    assert not [name for name in settings[1] if "dictionary" in name]
 
 
 def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     base = entry_at(table, 0)
     entry = write_runs(rows(0), RunTable(table, KEY, base), sizes={(1, 0): ROWS}, leaving=None, facts=FACTS)
     (file,) = stored_files(table, entry.version)
-    place = table / unquote(file.path)
+    path = table / unquote(file.path)
     assert without_dictionary(table, entry.version) == {"Unique", "_ts"}
-    place.write_bytes(place.read_bytes()[:-5])
+    path.write_bytes(path.read_bytes()[:-5])
     assert without_dictionary(table, entry.version) == frozenset()
-    place.unlink()
+    path.unlink()
     assert without_dictionary(table, entry.version) == frozenset()

@@ -29,16 +29,16 @@ def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Pa
     )
     sizes = {(1, 0): 7900, (2, 0): 100}
     stage(place(rows, ["k"], sizes, 2400), tmp_path, ("sub_index", "exp_block"), 10_000, ORDER)
-    found, keys = {}, []
+    run_files, keys = {}, []
     for number in sizes:
         files = sorted((tmp_path / STAGED).glob(f"sub_index={number[0]}/*/*.parquet"))
-        found[number] = [pq.read_table(file, partitioning=None).to_pylist() for file in files]
-    for parts in found.values():
+        run_files[number] = [pq.read_table(file, partitioning=None).to_pylist() for file in files]
+    for parts in run_files.values():
         for part in parts:
-            held = [(row["k"], row["_exp"]) for row in part]
-            assert held == sorted(held)
-            keys += [key for key, _ in held]
+            sort_keys = [(row["k"], row["_exp"]) for row in part]
+            assert sort_keys == sorted(sort_keys)
+            keys += [key for key, _ in sort_keys]
         bounds = sorted((part[0]["k"], part[-1]["k"]) for part in parts)
-        assert all(one[1] < other[0] for one, other in pairwise(bounds)), bounds
-    assert len(found[1, 0]) >= 3
+        assert all(earlier[1] < later[0] for earlier, later in pairwise(bounds)), bounds
+    assert len(run_files[1, 0]) >= 3
     assert sorted(keys) == sorted(f"{number * 7919 % 1000:04d}" for number in range(8000))

@@ -61,12 +61,12 @@ def rows() -> pa.Table:
 
 def told(directory: Path, key: list[str], filtered: list[str]) -> dict[str, Any]:
     """Return what readers see of each file, by its cell: fields, rows in order, bounds, keys that filters exclude, encodings."""
-    found = {}
+    facts = {}
     for file in directory.rglob("*.parquet"):
         parquet = pq.ParquetFile(file)
-        asked = "SELECT bloom_filter_excludes FROM parquet_bloom_probe(?, 'k', 'nowhere')"
-        absent = duckdb.connect().execute(asked, [str(file)]).fetchall()
-        found[file.parent.relative_to(directory).as_posix()] = (
+        query = "SELECT bloom_filter_excludes FROM parquet_bloom_probe(?, 'k', 'nowhere')"
+        absent = duckdb.connect().execute(query, [str(file)]).fetchall()
+        facts[file.parent.relative_to(directory).as_posix()] = (
             [(field.name, str(field.type)) for field in parquet.schema_arrow],
             [str(row) for row in parquet.read().to_pylist()],
             file_statistics(file, key)[1].replace("-0.0", "0.0"),  # as a lower bound both are right
@@ -75,7 +75,7 @@ def told(directory: Path, key: list[str], filtered: list[str]) -> dict[str, Any]
         )
         assert has_sum(file.name)
         assert damage(file) is None
-    return found
+    return facts
 
 
 def _encodings(file: pq.ParquetFile, column: str) -> set[str]:
@@ -86,41 +86,43 @@ def _encodings(file: pq.ParquetFile, column: str) -> set[str]:
 @pytest.mark.parametrize("key", [("k",), ("f", "k"), ("day", "n"), ("d", "yes", "_ts")])
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: tuple[str, ...]) -> None:
     """Fields, rows in order, bounds and filters of each cell; what one leaves in the directory the other removes."""
-    given = rows()
+    table = rows()
     kinds = {"k": "string", "n": "bigint", "day": "date", "d": "decimal(9,2)", "yes": "boolean", "f": "double"}
     typed = [(name, kinds[name]) for name in key if name in kinds]
     session = table_session(spark, {**key_settings(typed), "spark.sql.session.timeZone": "UTC"})
-    frame = place(frame_of(session, given), key, {cell: CELLS.count(cell) for cell in CELLS})
+    frame = place(frame_of(session, table), key, {cell: CELLS.count(cell) for cell in CELLS})
     ordered = (*CELL, *key, "_exp")
     filtered = [name for name, kind in typed if kind in ("string", "bigint", "date", "decimal(9,2)")]
     by_spark = told(stage(frame, tmp_path, CELL, 1000, ordered), BOUNDED, filtered)
-    runs = encoded_in_driver(given, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
+    runs = encoded_in_driver(table, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
     staged = stage_in_driver(runs, tmp_path)
     by_driver = told(staged, BOUNDED, filtered)
     bounds = pq.read_metadata(next(staged.glob("sub_index=1/exp_block=0/*"))).row_group(0)
-    assert [bounds.column(place).is_stats_set for place in (3, 4)] == [False, True]  # of f, with NaN, and of g
+    assert [bounds.column(index).is_stats_set for index in (3, 4)] == [False, True]  # of f, with NaN, and of g
     assert by_driver.keys() == by_spark.keys()
     for cell, facts in by_spark.items():
-        for name, one, other in zip(("fields", "rows", "bounds", "filter", "encodings"), by_driver[cell], facts, strict=True):
-            assert (cell, name, one) == (cell, name, other)
+        for name, of_driver, of_spark in zip(
+            ("fields", "rows", "bounds", "filter", "encodings"), by_driver[cell], facts, strict=True
+        ):
+            assert (cell, name, of_driver) == (cell, name, of_spark)
     assert len(by_spark) == len(set(CELLS))
 
 
 def test_long_runs_are_cut(tmp_path: Path) -> None:
     """Into files of at most so many rows, and these into row groups, in order of the key."""
-    given = pa.table({
+    table = pa.table({
         "k": pa.array([f"{number % 97:03d}" for number in range(1000)]),
         "_exp": pa.array(range(1000), pa.timestamp("us", "UTC")),
         "sub_index": pa.repeat(pa.scalar(1, pa.int32()), 1000),
         "exp_block": pa.repeat(pa.scalar(0, pa.int64()), 1000),
     })  # fmt: skip
     staged = stage_in_driver(
-        encoded_in_driver(given, key=["k"], filtered=["k"], file_rows=400, group_rows=150), tmp_path
+        encoded_in_driver(table, key=["k"], filtered=["k"], file_rows=400, group_rows=150), tmp_path
     )
     files = sorted(staged.rglob("*.parquet"))
     assert [pq.read_metadata(file).num_rows for file in files] == [400, 400, 200]
     assert [pq.read_metadata(file).num_row_groups for file in files] == [3, 3, 2]
-    encodings = [pq.read_metadata(files[0]).row_group(0).column(place).encodings for place in (0, 1)]
-    assert [set(each) - {"RLE"} for each in encodings] == [{"DELTA_BYTE_ARRAY"}, {"DELTA_BINARY_PACKED"}]
+    encodings = [pq.read_metadata(files[0]).row_group(0).column(index).encodings for index in (0, 1)]
+    assert [set(column) - {"RLE"} for column in encodings] == [{"DELTA_BYTE_ARRAY"}, {"DELTA_BINARY_PACKED"}]
     keys = [key for file in files for key in pq.ParquetFile(file).read(["k"])["k"].to_pylist()]
     assert keys == sorted(keys)

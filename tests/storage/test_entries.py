@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SEPARATORS = ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 """Where Python's ``splitlines`` ends a line, and JSON lines do not."""
-TEXTS = [*(f"a{each}b" for each in SEPARATORS), "\u2027" * 40, "\x84" * 40, "é\U0001f600", "\U0010ffff" * 40, "\U000a0000"]
+TEXTS = [*(f"a{mark}b" for mark in SEPARATORS), "\u2027" * 40, "\x84" * 40, "é\U0001f600", "\U0010ffff" * 40, "\U000a0000"]
 """The bound of a long text ends with the character that follows its last one."""
 
 
@@ -65,7 +65,7 @@ def test_an_entry_of_others_is_read_with_raw_characters(table: Path, text: str) 
     commit(table, entry_at(table, 0), statistics=["k"], leaving=None, facts=FACTS)
     path = entry_path(table, 1)
     actions = [json.loads(line) for line in entry_lines(path.read_text())]
-    path.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in actions), encoding="utf-8")
+    path.write_text("".join(json.dumps(action, ensure_ascii=False) + "\n" for action in actions), encoding="utf-8")
     assert not path.read_bytes().isascii() or text.isascii()
     _all_read(table, 1, f"{PLACE}/a.parquet")
 

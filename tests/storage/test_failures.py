@@ -55,9 +55,9 @@ def aborted(cause: Java | None, message: str = "Task failed") -> CapturedError:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO])
 def test_the_disk(number: int) -> None:
     """A full or closed disk is told by its error number, and by the last words of Java's errors of files."""
-    said = passing_failure(OSError(number, os.strerror(number), "/x/y"))
-    assert isinstance(said, StorageFailedError)
-    assert f"/x/y: {os.strerror(number)}" in str(said)
+    failure = passing_failure(OSError(number, os.strerror(number), "/x/y"))
+    assert isinstance(failure, StorageFailedError)
+    assert f"/x/y: {os.strerror(number)}" in str(failure)
     for java in (
         Java("java.io.IOException", os.strerror(number)),
         Java("java.io.FileNotFoundException", f"/x/y ({os.strerror(number)})"),
@@ -70,18 +70,18 @@ def test_the_disk(number: int) -> None:
 def test_spark() -> None:
     """A JVM that is gone, cancelled jobs and lost executors are worth retrying."""
     attempt = "Lost task 3.3 in stage 5.0 (TID 9) (h executor 1): ExecutorLostFailure ("
-    lost = f"Task 3 in stage 5.0 failed 4 times, most recent failure: {attempt}"
+    message = f"Task 3 in stage 5.0 failed 4 times, most recent failure: {attempt}"
     for error in (
         Py4JNetworkError("gone"),
         ConnectionRefusedError(111, "Connection refused"),
-        aborted(None, lost),
+        aborted(None, message),
         aborted(None, "ResultStage 1 (collect at batch.py:148) has failed the maximum allowable number of times: 4. Most recent"),
         CapturedError(Java("org.apache.spark.SparkException", "[SPARK_JOB_CANCELLED] Job 4 cancelled as part of all")),
         CapturedError(Java("java.lang.IllegalStateException", "Cannot call methods on a stopped SparkContext.")),
     ):
-        said = passing_failure(error)
-        assert isinstance(said, SparkLostError), error
-        assert said.exit_code == 3
+        failure = passing_failure(error)
+        assert isinstance(failure, SparkLostError), error
+        assert failure.exit_code == 3
 
 
 def test_a_file_that_only_the_driver_finds(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_a_file_that_only_the_driver_finds(tmp_path: Path) -> None:
 def test_what_rows_say_is_not_believed(value: str) -> None:
     """Errors of values and of expressions hold values; so may the message of the job that they end."""
     cause = Java("org.apache.spark.SparkNumberFormatException", f"[CAST_INVALID_INPUT] The value '{value}'")
-    lost = f"Lost task 0.0 in stage 0.0 (TID 0) (h executor driver): {cause.getMessage()}"
-    assert passing_failure(aborted(cause, lost)) is None
+    message = f"Lost task 0.0 in stage 0.0 (TID 0) (h executor driver): {cause.getMessage()}"
+    assert passing_failure(aborted(cause, message)) is None
     assert passing_failure(CapturedError(cause)) is None
     assert passing_failure(CapturedError(Java("org.apache.spark.SparkRuntimeException", value))) is None
     assert passing_failure(aborted(Java("java.io.IOException", f"{value}.csv is not a Parquet file"))) is None

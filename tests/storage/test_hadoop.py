@@ -35,12 +35,12 @@ def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (ENDPOINT in plain, IMPLEMENTATION in plain) == (False, True)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_REGION", "eu-north-1")
-    told = store_settings(ROOT, {})
-    assert told[ENDPOINT] == "http://127.0.0.1:1"
-    assert told["spark.hadoop.fs.s3a.endpoint.region"] == "eu-north-1"
-    assert told["spark.hadoop.fs.s3a.path.style.access"] == "true"
-    assert told["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
-    assert not any("secret" in key or "access.key" in key for key in told)
+    settings = store_settings(ROOT, {})
+    assert settings[ENDPOINT] == "http://127.0.0.1:1"
+    assert settings["spark.hadoop.fs.s3a.endpoint.region"] == "eu-north-1"
+    assert settings["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert settings["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+    assert not any("secret" in key or "access.key" in key for key in settings)
 
 
 def test_what_the_user_gives_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +55,8 @@ def test_jars_go_where_they_are_found() -> None:
     own = {"spark.driver.extraClassPath": "/a.jar"}
     assert store_settings(ROOT, own)["spark.driver.extraClassPath"] == "/a.jar:/jars/one.jar:/jars/two.jar"
     assert store_settings(ROOT, {"spark.master": "spark://host:7077"})["spark.jars"] == "/jars/one.jar,/jars/two.jar"
-    for given in ({"spark.jars.packages": PACKAGES[0]}, {"spark.jars": "/opt/hadoop-aws-3.5.0.jar"}):
-        assert not any("one.jar" in value for value in store_settings(ROOT, given).values())
+    for settings in ({"spark.jars.packages": PACKAGES[0]}, {"spark.jars": "/opt/hadoop-aws-3.5.0.jar"}):
+        assert not any("one.jar" in value for value in store_settings(ROOT, settings).values())
     assert not any("one.jar" in value for value in store_settings(ROOT, {}, launched=True).values())
 
 

@@ -34,7 +34,7 @@ def test_each_type_is_hashed_as_spark_does(spark: SparkSession) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     shown = [(kind, f"CAST({value} AS {kind})") for kind, values in VALUES.items() for value in values]
-    columns = [f"xxhash64({each}) AS h{n}, xxhash64('before', {each}) AS s{n}" for n, (_, each) in enumerate(shown)]
+    columns = [f"xxhash64({sql}) AS h{n}, xxhash64('before', {sql}) AS s{n}" for n, (_, sql) in enumerate(shown)]
     hashes = session.sql(f"SELECT {', '.join(columns)}").first()
     assert hashes is not None
     import duckdb  # noqa: PLC0415 - values as the check reads them

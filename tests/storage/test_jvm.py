@@ -27,7 +27,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_first_useful_process_leaves_it(cache: Path) -> None:
     """One without an update leaves nothing; what killed processes left goes with the first that does."""
-    for useful, kept in ((False, []), (True, ["kept"])):
+    for useful, contents in ((False, []), (True, ["kept"])):
         archive = jvm.class_archive("")
         assert archive is not None
         assert archive.written is not None
@@ -35,11 +35,11 @@ def test_the_first_useful_process_leaves_it(cache: Path) -> None:
         archive.written.write_text("kept")
         archive.written.with_name(f".{archive.path.stem}.1.jsa").write_text("of a process that was killed")
         archive.keep(useful=useful)
-        assert [path.read_text() for path in cache.iterdir()] == kept
-    found = jvm.class_archive("")
-    assert found is not None
-    assert (found.written, found.options) == (None, f"-XX:SharedArchiveFile={found.path} -Xlog:disable")
-    assert jvm.class_archive("other.jar") != found
+        assert [path.read_text() for path in cache.iterdir()] == contents
+    reopened = jvm.class_archive("")
+    assert reopened is not None
+    assert (reopened.written, reopened.options) == (None, f"-XX:SharedArchiveFile={reopened.path} -Xlog:disable")
+    assert jvm.class_archive("other.jar") != reopened
 
 
 @pytest.mark.parametrize(("chosen", "read"), [("off", False), ("read", True)])

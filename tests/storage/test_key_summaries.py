@@ -54,15 +54,15 @@ def test_a_reader_finds_each_key(tmp_path: Path, kind: str) -> None:
     arrow, values = TYPES[kind]
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([value for value in values for _ in range(3)], arrow)})
-    found = read_summary(str(file), 3 * len(values))
-    assert found is not None
+    summary = read_summary(str(file), 3 * len(values))
+    assert summary is not None
     keys = keys_of(values, [KeyColumn("k", kind)]).keys
-    assert {tuple(map(stored_part, key)): 3 for key in keys} == dict(found.counts)
-    assert count_keys(file, ["k"]) == found
-    kept = read_filter(str(file), 3 * len(values))
-    assert kept is not None
+    assert {tuple(map(stored_part, key)): 3 for key in keys} == dict(summary.counts)
+    assert count_keys(file, ["k"]) == summary
+    bloom_filter = read_filter(str(file), 3 * len(values))
+    assert bloom_filter is not None
     hashes = [hash_of(tuple(map(stored_part, key))) for key in keys]
-    assert all(holds(kept, hashed, bits_of(hashed)) for hashed in hashes)
+    assert all(holds(bloom_filter, hashed, bits_of(hashed)) for hashed in hashes)
     assert read_filter(str(file), 3 * len(values) + 1) is None, "of another file"
 
 
@@ -72,10 +72,10 @@ def test_nulls_are_one_key(tmp_path: Path, kind: str) -> None:
     arrow, values = TYPES[kind]
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([None] * 50 + [values[-1]] * 3, arrow)})
-    found = read_summary(str(file), 53)
-    assert found is not None
-    assert found.exact
-    assert found.counts == {(None,): 50, (stored_part(keys_of(values[-1:], [KeyColumn("k", kind)]).keys[0][0]),): 3}
+    summary = read_summary(str(file), 53)
+    assert summary is not None
+    assert summary.exact
+    assert summary.counts == {(None,): 50, (stored_part(keys_of(values[-1:], [KeyColumn("k", kind)]).keys[0][0]),): 3}
 
 
 def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
@@ -84,24 +84,24 @@ def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
     written(tmp_path / "b.parquet", {"k": pa.array([Decimal("1.50")] * 2, pa.decimal128(9, 2))})
     wider = KeyColumn("k", "DECIMAL(20,4)")
     for name, rows, value in (("a", 4, 5), ("b", 2, Decimal("1.5"))):
-        found = read_summary(str(tmp_path / f"{name}.parquet"), rows)
-        assert found is not None
+        summary = read_summary(str(tmp_path / f"{name}.parquet"), rows)
+        assert summary is not None
         (key,) = keys_of([value], [wider]).keys
-        assert found.between(tuple(map(stored_part, key))) == (2, 2)
+        assert summary.between(tuple(map(stored_part, key))) == (2, 2)
 
 
 def test_a_damaged_filter_leaves_the_counts_and_the_other_way_round(tmp_path: Path) -> None:
     """Each part has a sum of its own: a bit that flips makes it unknown, never wrong."""
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([1, 1, 2, 2])})
-    kept, found, content = read_filter(str(file), 4), read_summary(str(file), 4), summary_path(file).read_bytes()
-    assert kept is not None
-    assert found is not None
+    bloom_filter, summary, content = read_filter(str(file), 4), read_summary(str(file), 4), summary_path(file).read_bytes()
+    assert bloom_filter is not None
+    assert summary is not None
     assert counts_of(content) in content
-    for place in range(len(content)):
-        summary_path(file).write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        assert read_filter(str(file), 4) in (None, kept)
-        assert read_summary(str(file), 4) in (None, found)
+    for offset in range(len(content)):
+        summary_path(file).write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
+        assert read_filter(str(file), 4) in (None, bloom_filter)
+        assert read_summary(str(file), 4) in (None, summary)
         assert not is_readable(
             file, filtered=read_filter(str(file), 4) is not None, counted=read_summary(str(file), 4) is not None
         )
@@ -112,18 +112,18 @@ def test_counts_alone_are_those_of_earlier_builds(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([1, 1, 2, 2])})
     summary_path(file).write_bytes(counts_of(summary_path(file).read_bytes()))
-    found = read_summary(str(file), 4)
-    assert found is not None
-    assert found.counts == {(1,): 2, (2,): 2}
+    summary = read_summary(str(file), 4)
+    assert summary is not None
+    assert summary.counts == {(1,): 2, (2,): 2}
     assert read_filter(str(file), 4) is None
 
 
 def test_keys_of_several_columns_and_of_other_types(tmp_path: Path) -> None:
     """Runs of a composite key are those of all its parts; floats, which have values unlike themselves, have no summary."""
     written(tmp_path / "a.parquet", {"a": pa.array([1, 1, 1, 2, 2]), "b": pa.array(["x", "x", "y", "y", "y"])})
-    found = read_summary(str(tmp_path / "a.parquet"), 5)
-    assert found is not None
-    assert found.counts == {(1, "x"): 2, (1, "y"): 1, (2, "y"): 2}
+    summary = read_summary(str(tmp_path / "a.parquet"), 5)
+    assert summary is not None
+    assert summary.counts == {(1, "x"): 2, (1, "y"): 1, (2, "y"): 2}
     written(tmp_path / "f.parquet", {"f": pa.array([1.0, 1.0])})
     assert not summary_path(tmp_path / "f.parquet").exists()
     assert read_summary(str(tmp_path / "a.parquet"), 6) is None
@@ -142,7 +142,7 @@ def test_files_without_a_use_have_none(tmp_path: Path) -> None:
 def test_what_a_reader_holds_of_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """That a file has no filter takes memory too, and a reader that is open for weeks meets many files."""
     monkeypatch.setattr("warehouse.serving.key_summaries._MOST_FILTER_BYTES", 100)
-    held = Summaries()
+    summaries = Summaries()
     for number in range(50):
-        assert held.filter_of(DataFile(f"/nowhere/{number}.parquet", 1, 1, 1, 0, {})) is None
-    assert len(held.filters) < 10
+        assert summaries.filter_of(DataFile(f"/nowhere/{number}.parquet", 1, 1, 1, 0, {})) is None
+    assert len(summaries.filters) < 10

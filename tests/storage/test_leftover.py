@@ -68,11 +68,11 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
     (log / f"{5:020d}.checkpoint.parquet").write_bytes(b"PAR1 nothing PAR1")
     right = (log / f"{8:020d}.checkpoint.parquet").read_bytes()
     (log / f"{11:020d}.checkpoint.parquet").write_bytes(right)
-    found = list(wrong_checkpoints(table, COMMITS - 1))
-    assert [wrong.version for wrong in found] == [5, 11]
+    checkpoints = list(wrong_checkpoints(table, COMMITS - 1))
+    assert [wrong.version for wrong in checkpoints] == [5, 11]
     messages = ["it cannot be read", "it lacks 3 file(s), and has 0 that are not there"]
-    assert [wrong.message.split(" (/")[0] for wrong in found] == messages
-    assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in found]
+    assert [wrong.message.split(" (/")[0] for wrong in checkpoints] == messages
+    assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in checkpoints]
 
 
 def test_a_checkpoint_that_is_gone_is_not_said_to_be_there(table: Path) -> None:
@@ -108,7 +108,7 @@ def test_other_statistics_are_a_contradiction(table: Path) -> None:
 def test_what_sums_up_commits_goes_with_them(table: Path, other: int | None) -> None:
     """Checkpoints, sums, compacted commits, the pointer to the newest; sidecars stay while another checkpoint may name them."""
     log, uuid = table / "_delta_log", "80a083e8-7026-4e79-81be-64bd76c43a11"
-    kept = [path.name for path in log.iterdir() if path.name[:1].isdigit() and int(path.name[:20]) <= 8]
+    remaining = [path.name for path in log.iterdir() if path.name[:1].isdigit() and int(path.name[:20]) <= 8]
     below = [f"{8:020d}.crc", f".{8:020d}.json.crc", f"{6:020d}.{8:020d}.compacted.json"]
     above = [f"{9:020d}.crc", f".{11:020d}.json.crc", f"{8:020d}.{9:020d}.compacted.json", f"{11:020d}.checkpoint.{uuid}.json"]
     below += [] if other is None else [f"{other:020d}.checkpoint.{uuid}.parquet"]
@@ -117,5 +117,5 @@ def test_what_sums_up_commits_goes_with_them(table: Path, other: int | None) -> 
     (log / "_sidecars").mkdir()
     (log / "_sidecars" / "part.parquet").write_bytes(b"PAR1")
     remove_commits(table, 8)
-    assert sorted(path.name for path in log.iterdir()) == sorted([*kept, *below, *([] if other is None else ["_sidecars"])])
+    assert sorted(path.name for path in log.iterdir()) == sorted([*remaining, *below, *([] if other is None else ["_sidecars"])])
     assert DeltaTable(table).version() == 8

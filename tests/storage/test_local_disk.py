@@ -20,7 +20,7 @@ def test_a_new_file_is_synced_with_each_directory_that_is_new(tmp_path: Path, mo
     (tmp_path / "warehouse.toml").touch()  # an empty directory would count as new
     file = tmp_path / "table" / "log" / "0.json"
     LocalDisk().write_exclusive(file, b"content")
-    assert sorted(synced) == sorted(place.stat().st_ino for place in (file, *file.parents[:3]))
+    assert sorted(synced) == sorted(path.stat().st_ino for path in (file, *file.parents[:3]))
     synced.clear()
     LocalDisk().write_replacing(file, b"other")
-    assert sorted(synced) == sorted(place.stat().st_ino for place in (file, file.parent))
+    assert sorted(synced) == sorted(path.stat().st_ino for path in (file, file.parent))

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """Four commits and a checkpoint at version 2; the first file, of key Secret, has left."""
-    place = tmp_path / "k=v" / "table"
-    place.parent.mkdir()
+    path = tmp_path / "k=v" / "table"
+    path.parent.mkdir()
     for number, key in enumerate(("Secret", "b", "c")):
         rows = pa.table({"k": [key, key], "n": [number, number], "p": [number % 2, 1]})
-        write_deltalake(place, rows, mode="overwrite" if number == 1 else "append", partition_by=["p"])
-    DeltaTable(place).create_checkpoint()
-    write_deltalake(place, pa.table({"k": ["d"], "n": [3], "p": [1]}), mode="append")
-    return place
+        write_deltalake(path, rows, mode="overwrite" if number == 1 else "append", partition_by=["p"])
+    DeltaTable(path).create_checkpoint()
+    write_deltalake(path, pa.table({"k": ["d"], "n": [3], "p": [1]}), mode="append")
+    return path
 
 
 def _rows(table: Path, version: int) -> list[str]:
@@ -47,8 +47,8 @@ def test_a_cut_log_opens_at_its_version_with_all_that_it_said(table: Path) -> No
     assert _secrets(table)
     before = replay(table, 3)
     commit_mark(table, entry_at(table, 3), {"epoch": 1}, 5_000_000)
-    gone = cut_log(table, 4)
-    assert len(gone) >= 5
+    removed = cut_log(table, 4)
+    assert len(removed) >= 5
     assert _secrets(table) == []
     assert sorted(path.name for path in (table / "_delta_log").iterdir()) == [
         f"{4:020d}.checkpoint.parquet",
@@ -108,10 +108,10 @@ def _checkpoint(table: Path) -> Path:
     return table / "_delta_log" / f"{2:020d}.checkpoint.parquet"
 
 
-def _flipped(content: bytes, place: float) -> bytes:
+def _flipped(content: bytes, share: float) -> bytes:
     """Some bytes in the middle are others; the file ends as Parquet files do."""
-    at = int(len(content) * place)
-    return content[:at] + bytes(each ^ 0xFF for each in content[at : at + 8]) + content[at + 8 :]
+    at = int(len(content) * share)
+    return content[:at] + bytes(byte ^ 0xFF for byte in content[at : at + 8]) + content[at + 8 :]
 
 
 def test_a_damaged_checkpoint_is_nothing_to_rely_on(table: Path) -> None:
@@ -119,14 +119,14 @@ def test_a_damaged_checkpoint_is_nothing_to_rely_on(table: Path) -> None:
     before = [replay(table, version) for version in (2, 3)]
     content = _checkpoint(table).read_bytes()
     noticed = 0
-    for place in range(4, 100, 4):
-        _checkpoint(table).write_bytes(_flipped(content, place / 100))
+    for percent in range(4, 100, 4):
+        _checkpoint(table).write_bytes(_flipped(content, percent / 100))
         try:
             same = [replay(table, version) for version in (2, 3)] == before
         except MissingPartError:
             same = False
         noticed += not same
-        assert bool(trim_log(table, 3, dry_run=True)) == same, place
+        assert bool(trim_log(table, 3, dry_run=True)) == same, percent
     assert noticed > 3
     _checkpoint(table).write_bytes(_flipped(content, 0.95))
     assert trim_log(table, 3) == ()
@@ -157,8 +157,8 @@ def test_a_log_is_not_cut_at_a_checkpoint_that_is_wrong(table: Path, how: str) -
     commit_mark(table, entry_at(table, 3), {}, 0)
     before = replay(table, 4)
     content = _checkpoint(table).read_bytes()
-    place = table / "_delta_log" / f"{4:020d}.checkpoint.parquet"
-    place.write_bytes(content if how == "foreign" else _flipped(content, 0.3))
+    path = table / "_delta_log" / f"{4:020d}.checkpoint.parquet"
+    path.write_bytes(content if how == "foreign" else _flipped(content, 0.3))
     assert cut_log(table, 4)
     assert replay(table, 4).files.keys() == before.files.keys()
     assert _rows(table, 4) == ["b", "b", "c", "c", "d"]
@@ -166,7 +166,7 @@ def test_a_log_is_not_cut_at_a_checkpoint_that_is_wrong(table: Path, how: str) -
 
 def _named(checkpoint: Path) -> list[str]:
     actions = pq.read_table(checkpoint).to_pylist()
-    return [each["remove"]["path"] for each in actions if each["remove"] is not None and each["remove"]["path"]]
+    return [action["remove"]["path"] for action in actions if action["remove"] is not None and action["remove"]["path"]]
 
 
 def test_a_cut_log_names_no_file_that_has_left(table: Path) -> None:

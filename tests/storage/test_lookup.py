@@ -49,12 +49,12 @@ ROWS = """
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> list[DataFile]:
     """Two files that Spark wrote, of the rows above, twice each; the directory's name has a quote in it."""
-    place = tmp_path_factory.mktemp("look'up") / "rows"
+    directory = tmp_path_factory.mktemp("look'up") / "rows"
     kinds = ", ".join(f"CAST(col{number} AS {field.dataType.simpleString()}) AS `{field.name}`"
                       for number, field in enumerate(SCHEMA.fields, start=1))  # fmt: skip
     rows = spark.sql(f"SELECT {kinds} FROM VALUES {ROWS}")
-    rows.unionByName(rows).repartition(2).write.parquet(str(place))
-    return [DataFile(str(path), path.stat().st_size, None, 1, 0, {}) for path in sorted(place.glob("*.parquet"))]
+    rows.unionByName(rows).repartition(2).write.parquet(str(directory))
+    return [DataFile(str(path), path.stat().st_size, None, 1, 0, {}) for path in sorted(directory.glob("*.parquet"))]
 
 
 @pytest.mark.parametrize(
@@ -77,24 +77,24 @@ def test_what_is_found_is_what_spark_finds(
     names = {field.name.lower(): field for field in SCHEMA.fields}
     kinds = {"a b": pa.string(), "n": pa.int32(), "d": pa.date32(), "m": pa.decimal128(20, 3)}
     table = pa.table({name: pa.array(values, kinds[name.lower()]) for name, values in keys.items()})
-    found = looked_up(files, SCHEMA, table)
-    assert found is not None
-    assert found.column_names == SCHEMA.names
+    rows = looked_up(files, SCHEMA, table)
+    assert rows is not None
+    assert rows.column_names == SCHEMA.names
     stored = spark.read.schema(SCHEMA).parquet(*[file.path for file in files])
-    wanted = spark.createDataFrame(table, StructType([StructField(name, names[name.lower()].dataType) for name in keys]))
+    key_frame = spark.createDataFrame(table, StructType([StructField(name, names[name.lower()].dataType) for name in keys]))
     compared = [name for name in keys if name != "m"]
     equal = " AND ".join(f"stored.`{name}` <=> wanted.`{name}`" for name in compared)
     stored.createOrReplaceTempView("stored")
-    wanted.createOrReplaceTempView("wanted")
+    key_frame.createOrReplaceTempView("wanted")
     expected = spark.sql(f"SELECT * FROM stored LEFT SEMI JOIN wanted ON {equal}").collect()
-    assert sorted(map(str, spark.createDataFrame(found, SCHEMA).collect())) == sorted(map(str, expected))
+    assert sorted(map(str, spark.createDataFrame(rows, SCHEMA).collect())) == sorted(map(str, expected))
 
 
 def test_a_condition_and_no_keys(files: list[DataFile]) -> None:
     """All rows for which it holds."""
-    found = looked_up(files, SCHEMA, None, [Bound("At", ">", 0), Bound("n", "<=", 1)])
-    assert found is not None
-    assert sorted(found["a b"].to_pylist()) == ["e", "e", "é", "é"]
+    rows = looked_up(files, SCHEMA, None, [Bound("At", ">", 0), Bound("n", "<=", 1)])
+    assert rows is not None
+    assert sorted(rows["a b"].to_pylist()) == ["e", "e", "é", "é"]
 
 
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,26 +148,26 @@ def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile],
     pq.write_table(pa.table({**texts, "a b": pa.array([b"\xff"]), "n": pa.array([1], pa.int32())}), broken)
     for path in (str(tmp_path / "gone.parquet"), str(damaged), str(lean), str(odd), str(broken), "s3://bucket/t/part.parquet"):
         assert looked_up([DataFile(path, 1, None, 1, 0, {})], SCHEMA, keys) is None
-    found = looked_up([*files, DataFile(str(lean), 1, None, 1, 0, {})], SCHEMA, keys)
-    assert found is not None  # a column added later is null in older files
-    assert found["a b"].to_pylist().count(None) == 1
+    rows = looked_up([*files, DataFile(str(lean), 1, None, 1, 0, {})], SCHEMA, keys)
+    assert rows is not None  # a column added later is null in older files
+    assert rows["a b"].to_pylist().count(None) == 1
 
 
 def test_a_query_over_small_tables_or_none() -> None:
     """What cannot be asked gives none."""
-    found = query_in_driver("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
-    assert found is not None
-    assert found.to_pydict() == {"b": [2]}
+    rows = query_in_driver("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
+    assert rows is not None
+    assert rows.to_pydict() == {"b": [2]}
     assert query_in_driver("SELECT no_column FROM t", {"t": pa.table({"a": [1]})}) is None
 
 
 def test_connections_of_the_driver_have_tables_of_their_own() -> None:
     """Also of one name, and they go with the connection; a database that failed is replaced by a new one."""
-    with driver_connection() as one, driver_connection() as other:
-        for number, connection in enumerate((one, other)):
+    with driver_connection() as first, driver_connection() as second:
+        for number, connection in enumerate((first, second)):
             connection.register("given", pa.table({"x": [number]}))
             connection.execute("CREATE OR REPLACE TEMP TABLE t AS SELECT x FROM given")
-        assert (one.sql("FROM t").fetchall(), other.sql("FROM t").fetchall()) == ([(0,)], [(1,)])
+        assert (first.sql("FROM t").fetchall(), second.sql("FROM t").fetchall()) == ([(0,)], [(1,)])
     with driver_connection() as later, pytest.raises(duckdb.CatalogException):
         later.sql("FROM t")
     lookup._connection(None).close()

@@ -45,8 +45,8 @@ def test_no_reader_loses_a_nan_of_a_file_that_is_written_again(tmp_path: Path, w
     else:
         kinds = {"value": "double", "n": "long", "_epoch": "long"}
         fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]
-        wanted = {"type": "struct", "fields": fields}
-        made = reshape(table, base, wanted, statistics=("_epoch",), facts=facts, at=1, staged=lambda: None)
+        schema = {"type": "struct", "fields": fields}
+        made = reshape(table, base, schema, statistics=("_epoch",), facts=facts, at=1, staged=lambda: None)
     assert made is not None
     (file,) = DeltaTable(str(table), version=made.version).file_uris()
     relation = duckdb.read_parquet(file)

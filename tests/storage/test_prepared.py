@@ -27,9 +27,9 @@ def test_a_kept_plan_gives_the_rows_of_each_source_in_any_thread(spark: SparkSes
         return [row.n for row in prepared("tens", [session.range(first, first + 2)], made).collect()]
 
     assert rows(1) == [10, 20]
-    found: list[list[int]] = []
-    thread = Thread(target=lambda: found.append(rows(5)))
+    results: list[list[int]] = []
+    thread = Thread(target=lambda: results.append(rows(5)))
     thread.start()
     thread.join()
-    assert found == [[50, 60]]
+    assert results == [[50, 60]]
     assert planned == [1]

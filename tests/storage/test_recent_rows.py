@@ -26,25 +26,25 @@ def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
     files = sorted(staged.rglob("*.parquet"))
     assert len(files) == 5
     for file in files:
-        kept = recent_rows().of(str(table / file.relative_to(staged)), 0)
+        in_memory = recent_rows().of(str(table / file.relative_to(staged)), 0)
         read = RecentRows().of(str(file), file.stat().st_size)
-        assert kept is not None
+        assert in_memory is not None
         assert read is not None
-        assert kept.schema.remove_metadata() == read.schema.remove_metadata()
-        assert str(kept.to_pylist()) == str(read.to_pylist())
+        assert in_memory.schema.remove_metadata() == read.schema.remove_metadata()
+        assert str(in_memory.to_pylist()) == str(read.to_pylist())
 
 
 def test_what_an_update_does_not_ask_for_is_dropped(tmp_path: Path) -> None:
     """A file's rows are there in the update that follows, and are read again in a later one."""
-    kept, path = RecentRows(), str(tmp_path / "gone.parquet")
-    kept.begin()
-    kept.keep(path, pa.table({"K": [1]}))
-    kept.begin()
-    assert kept.of(path, 1) == pa.table({"k": [1]})
-    kept.begin()
-    kept.begin()
+    recent, path = RecentRows(), str(tmp_path / "gone.parquet")
+    recent.begin()
+    recent.keep(path, pa.table({"K": [1]}))
+    recent.begin()
+    assert recent.of(path, 1) == pa.table({"k": [1]})
+    recent.begin()
+    recent.begin()
     with pytest.raises(FileNotFoundError):
-        kept.of(path, 1)
+        recent.of(path, 1)
 
 
 def test_large_files_and_wide_rows_are_not_kept(tmp_path: Path) -> None:
@@ -58,10 +58,10 @@ def test_large_files_and_wide_rows_are_not_kept(tmp_path: Path) -> None:
 
 def test_a_part_of_more_rows_does_not_keep_the_others() -> None:
     """What a step writes is cut into files: one of them that is still asked for keeps neither memory nor rows of the others."""
-    every, kept = pa.table({"k": range(100_000), "v": ["x" * 20] * 100_000}), RecentRows()
-    kept.keep("/t/a.parquet", every.slice(7, 3))
-    rows = kept.of("/t/a.parquet", 1)
-    assert rows == every.slice(7, 3)
+    table, recent = pa.table({"k": range(100_000), "v": ["x" * 20] * 100_000}), RecentRows()
+    recent.keep("/t/a.parquet", table.slice(7, 3))
+    rows = recent.of("/t/a.parquet", 1)
+    assert rows == table.slice(7, 3)
     assert rows.get_total_buffer_size() < 1_000
 
 
@@ -71,10 +71,10 @@ def test_bytes_that_are_no_text_are_left_to_the_engine_that_refuses_them(tmp_pat
     pq.write_table(broken, path)
     with pytest.raises(pa.ArrowInvalid):
         RecentRows().of(str(path), 1)
-    kept = RecentRows()
-    kept.keep(str(tmp_path / "other.parquet"), broken)
+    recent = RecentRows()
+    recent.keep(str(tmp_path / "other.parquet"), broken)
     with pytest.raises(FileNotFoundError):
-        kept.of(str(tmp_path / "other.parquet"), 1)
+        recent.of(str(tmp_path / "other.parquet"), 1)
 
 
 def test_files_with_other_columns_are_looked_up_together(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_files_with_other_columns_are_looked_up_together(tmp_path: Path) -> None
         pq.write_table(part, path)
         files.append(DataFile(str(path), path.stat().st_size, part.num_rows, 1, 0, {}))
     schema = StructType([StructField("k", LongType()), StructField("V", StringType()), StructField("Ähre", LongType())])
-    found = looked_up(files, schema, pa.table({"k": pa.array([2, 3], pa.int64())}), with_file=True)
-    assert found is not None
-    assert sorted(found.to_pylist(), key=str) == [
+    matches = looked_up(files, schema, pa.table({"k": pa.array([2, 3], pa.int64())}), with_file=True)
+    assert matches is not None
+    assert sorted(matches.to_pylist(), key=str) == [
         {"k": 2, "V": None, "Ähre": None, FILE: files[0].path},
         {"k": 3, "V": "x", "Ähre": 5, FILE: files[1].path},
     ]

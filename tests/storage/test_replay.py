@@ -76,8 +76,8 @@ def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
     restore_table(table, entry_at(table, 7), 6, epoch=10, metadata={}, at=10**15)
     assert keys(table) == ["key 0", "key 1", "key 2", "key 3"]
     assert not any("restored-10-restored" in path for path in replay(table, 8).files)
-    every = [file.path for commit in commits_after(table, -1) for file in commit.added]
-    assert len(every) == len(set(every))
+    paths = [file.path for commit in commits_after(table, -1) for file in commit.added]
+    assert len(paths) == len(set(paths))
 
 
 def test_a_commit_that_was_prepared_before_a_crash_is_made_again(table: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_odd_value_or_byte_makes_a_commit_another_or_a_damaged_one(table: Pat
     entry = entry_path(table, 0)
     content = entry.read_bytes()
     odd = [text.encode() for _, texts in odd_entries(content.decode()) for text in texts]
-    flipped = [content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :] for place in range(len(content))]
+    flipped = [content[:offset] + bytes([content[offset] ^ 4]) + content[offset + 1 :] for offset in range(len(content))]
     errors = []
     for changed in (*odd, *flipped):
         entry.write_bytes(changed)

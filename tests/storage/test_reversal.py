@@ -103,8 +103,8 @@ def test_a_changed_protocol_is_not_taken_back(table: Path) -> None:
 def test_only_an_entry_of_ours_takes_back(table: Path) -> None:
     """What another writer says in its own metadata hides no commit."""
     _delete(table)
-    said: list[dict[str, Any]] = [{"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps({"reverses": 5})}}]
-    append_entry(table, entry_at(table, 6), said)
+    actions: list[dict[str, Any]] = [{"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps({"reverses": 5})}}]
+    append_entry(table, entry_at(table, 6), actions)
     assert [commit.version for commit in counting(commits_after(table, 5))] == [6, 7]
 
 

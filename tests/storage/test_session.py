@@ -51,8 +51,8 @@ def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, mon
     codec, level = "spark.sql.parquet.compression.codec", "parquet.compression.codec.zstd.level"
     own = table_session(spark, {})
     assert (own.conf.get(codec), own.conf.get(level)) == ("zstd", "1")
-    given = {codec, f"spark.hadoop.{level}"}
-    monkeypatch.setattr(SparkConf, "contains", lambda _, key: key in given)
+    configured = {codec, f"spark.hadoop.{level}"}
+    monkeypatch.setattr(SparkConf, "contains", lambda _, key: key in configured)
     monkeypatch.setattr("warehouse.storage.session._sessions", OrderedDict())  # none is kept from before
     other = table_session(spark, {})
     assert (other.conf.get(codec), other.conf.get(level, None)) == (spark.conf.get(codec), None)

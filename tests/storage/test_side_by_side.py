@@ -19,9 +19,9 @@ _FEW, _MANY = 2, 50
 @pytest.fixture
 def gate() -> Iterator[threading.Event]:
     """What lets work go on."""
-    found = threading.Event()
-    yield found
-    found.set()
+    event = threading.Event()
+    yield event
+    event.set()
 
 
 def test_results_stand_in_the_order_of_their_items() -> None:

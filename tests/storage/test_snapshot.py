@@ -29,8 +29,8 @@ def table(**columns: object) -> pa.Table:
 
 def written(root: Path, *tables: pa.Table, columns: tuple[str, ...] = ()) -> Snapshot:
     """Return the snapshot after one commit for each of some tables."""
-    for each in tables:
-        write_deltalake(str(root / "tables/t"), each, partition_by=["sub_index", "exp_block"], mode="append")
+    for rows in tables:
+        write_deltalake(str(root / "tables/t"), rows, partition_by=["sub_index", "exp_block"], mode="append")
     return read_snapshot(root, "tables/t", len(tables) - 1, columns)
 
 
@@ -201,13 +201,13 @@ def test_bounds_after_a_structure_are_read(tmp_path: Path, own: dict[str, pa.Arr
         "k": pa.array(["a"]), "d": pa.array([date(2024, 2, 29)]), "n": pa.array([Decimal("-12.345")]), "f": pa.array([-0.5]),
         "o": pa.array([True]), **own, "_ts": moment, "_load_slot": pa.array([3]), "_exp_slot": pa.array([5]),
     }  # fmt: skip
-    wanted = ("k", "d", "n", "f", "_ts", "_load_slot", "_exp_slot")
-    listed = {"delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in wanted)}
+    read_columns = ("k", "d", "n", "f", "_ts", "_load_slot", "_exp_slot")
+    listed = {"delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in read_columns)}
     write_deltalake(
         str(tmp_path / "tables/t"), table(**columns), partition_by=["sub_index", "exp_block"], configuration=listed
     )
-    (file,) = read_snapshot(tmp_path, "tables/t", 0, wanted).files
-    plain = written(tmp_path / "plain", table(**{name: columns[name] for name in wanted}), columns=wanted).files[0]
+    (file,) = read_snapshot(tmp_path, "tables/t", 0, read_columns).files
+    plain = written(tmp_path / "plain", table(**{name: columns[name] for name in read_columns}), columns=read_columns).files[0]
     assert dict(file.bounds) == dict(plain.bounds)
     assert (file.rows, file.sub_index, file.exp_block, file.min_exp_slot) == (1, 1, 7, 5)
 
