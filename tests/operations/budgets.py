@@ -48,7 +48,7 @@ def declared(project: Project, pairs: int | None = 5, sql: str = SQL, *, above: 
 def land(project: Project, name: str, left: str, right: str, begins: float, ends: float) -> None:
     """Put down a file for each stream, with a row for each letter."""
     for number, (stream_name, keys, column) in enumerate((("a", left, "x"), ("c", right, "y"))):
-        lines = [f"{key},{text(begins)},{text(ends)},{place + number}" for place, key in enumerate(keys)]
+        lines = [f"{key},{text(begins)},{text(ends)},{position + number}" for position, key in enumerate(keys)]
         project.land(f"{name}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{stream_name}")
 
 
@@ -70,10 +70,10 @@ def ledger(project: Project, table: str = "some", number: int | None = None) -> 
 
 def require_sound(project: Project) -> None:
     """Require that the view is a part of the exact one, and those above it, if any, are their queries over that part."""
-    some, exact = bag(project, "some"), bag(project, "exact")
-    assert some <= exact, "no result twice, none that is not one"
+    produced, exact = bag(project, "some"), bag(project, "exact")
+    assert produced <= exact, "no result twice, none that is not one"
     owed = ledger(project)
-    missing = (exact - some).total()
+    missing = (exact - produced).total()
     if owed.exact is not None:  # something came, or was owed
         assert owed.exact == exact.total()
         assert owed.least <= missing <= owed.most
@@ -89,9 +89,9 @@ def _require_above(project: Project) -> None:
     both = Counter((row["_exp"], row["k"], row["x"]) for row in (*rows, *project.live("a")))
     assert bag(project, "both") == both
     met = Counter(
-        (min(one["_exp"], other["_exp"]), one["k"], one["x"], one["y"], other["y"])
-        for one in rows
-        for other in project.live("c")
-        if one["k"] == other["k"]
+        (min(left["_exp"], right["_exp"]), left["k"], left["x"], left["y"], right["y"])
+        for left in rows
+        for right in project.live("c")
+        if left["k"] == right["k"]
     )
     assert bag(project, "met") == met

@@ -56,8 +56,8 @@ class Disk:
     def _take(self, path: Path) -> None:
         number = path.stat().st_ino
         if path.is_dir():
-            with os.scandir(path) as found:
-                self._names[number] = {entry.name: entry.inode() for entry in found}
+            with os.scandir(path) as entries:
+                self._names[number] = {entry.name: entry.inode() for entry in entries}
         else:
             self._bytes[number] = path.read_bytes()
 
@@ -70,9 +70,9 @@ class Disk:
             at /= name
         return self._bytes.get(path.stat().st_ino) == path.read_bytes()
 
-    def _require(self, path: Path, what: Path) -> None:
+    def _require(self, path: Path, name: Path) -> None:
         if not self.on(path):
-            self.faults.append(f"{what.relative_to(self._top)} names {path.relative_to(self._top)}, which is not on the disk")
+            self.faults.append(f"{name.relative_to(self._top)} names {path.relative_to(self._top)}, which is not on the disk")
 
     def _judge_entry(self, entry: Path) -> None:
         table = entry.parent.parent

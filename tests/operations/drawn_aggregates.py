@@ -113,10 +113,10 @@ class Drawn:
 
     def again(self) -> None:
         """Load some files again."""
-        known = self.loaded[self.project.epoch.number]
+        rows = self.loaded[self.project.epoch.number]
         since = self.draw.choice(["first", at(self.before)])
         self.project.updater().restate("a", since=since)
-        self.note(known)
+        self.note(rows)
 
 
 def in_window(rows: list[Row], slots: int, end: int, *, live: bool) -> list[Row]:
@@ -127,20 +127,20 @@ def in_window(rows: list[Row], slots: int, end: int, *, live: bool) -> list[Row]
 def expected(rows: list[Row]) -> dict[str, object]:
     """The values of some rows, which are not none."""
     values = [row[1] for row in rows]
-    found = (len(rows), sum(values), min(values), max(values), len(set(values)))
-    return dict(zip(VALUES, found, strict=True))
+    results = (len(rows), sum(values), min(values), max(values), len(set(values)))
+    return dict(zip(VALUES, results, strict=True))
 
 
 def _given(drawn: Drawn, table: str) -> dict[tuple[str, int], dict[str, dict[str, Any]]]:
     """The answers that are stored, by length and end (hours), each row by its group or item, which has one."""
-    given: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    answers: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for row in drawn.project.stored(table):
         end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
-        answer = given.setdefault((row["window_length"], end), {})
+        answer = answers.setdefault((row["window_length"], end), {})
         name = row["item"] if "often" in table else row.get("k") or row["g"].removesuffix("!")
         assert name not in answer, (table, row)
         answer[name] = row
-    return given
+    return answers
 
 
 def require_sound(drawn: Drawn) -> int:
@@ -150,8 +150,8 @@ def require_sound(drawn: Drawn) -> int:
         for (length, end), answer in _given(drawn, table).items():
             (epoch,) = {row["epoch"] for row in answer.values()}
             if all(row["full"] for row in answer.values()):
-                wanted = _answer(drawn, table, epoch, drawn.windows[length][0], end)
-                assert _shown(table, answer) == wanted, (table, length, end, epoch)
+                exact = _answer(drawn, table, epoch, drawn.windows[length][0], end)
+                assert _shown(table, answer) == exact, (table, length, end, epoch)
                 compared += 1
     return compared
 
@@ -159,19 +159,19 @@ def require_sound(drawn: Drawn) -> int:
 def require_equal(drawn: Drawn) -> None:
     """Compare every answer with a query over the rows that its epoch had loaded."""
     for table in drawn.project.aggregates:
-        given = _given(drawn, table)
+        answers = _given(drawn, table)
         first = min(drawn.slots.values())
         epochs = sorted(drawn.loaded)
         for length, (slots, every) in drawn.windows.items():
             for end in range(first + 1, drawn.now + 1):
                 if end % every:
                     continue
-                answer = given.get((length, end), {})
-                told = {row["epoch"] for row in answer.values()}
-                assert len(told) <= 1
-                known = told or {each for each in epochs if drawn.slots.get(each, 0) >= end}
-                wanted = [_answer(drawn, table, epoch, slots, end) for epoch in sorted(known)]
-                assert _shown(table, answer) in wanted, (table, length, end, sorted(known))
+                answer = answers.get((length, end), {})
+                own_epochs = {row["epoch"] for row in answer.values()}
+                assert len(own_epochs) <= 1
+                candidates = own_epochs or {number for number in epochs if drawn.slots.get(number, 0) >= end}
+                possible = [_answer(drawn, table, epoch, slots, end) for epoch in sorted(candidates)]
+                assert _shown(table, answer) in possible, (table, length, end, sorted(candidates))
 
 
 def _answer(drawn: Drawn, table: str, epoch: int, slots: int, end: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def in_parquet(rows: Sequence[Row]) -> bytes:
     kinds = (("k", pa.string()), ("v", pa.int32()), ("b", pa.timestamp("us", "UTC")), ("e", pa.timestamp("us", "UTC")))
     values = zip(*((k or None, v, stamp(begins), stamp(ends)) for k, v, begins, ends in rows), strict=True)
     content = pa.BufferOutputStream()
-    pq.write_table(pa.table({name: pa.array(each, kind) for (name, kind), each in zip(kinds, values, strict=True)}), content)
+    pq.write_table(pa.table({name: pa.array(column, kind) for (name, kind), column in zip(kinds, values, strict=True)}), content)
     return content.getvalue().to_pybytes()
 
 
@@ -110,8 +110,8 @@ class DrawnPoints:
         self.now += slots
         self.land(lively=way == "arrays" and self.draw.random() < 0.5)
         rows, values = limits().driver_rows, limits().array_values
-        held = {"driver_rows": rows if way == "driver" else 0, "array_values": 0 if way == "spark" else values, "apart_rows": 0}
-        with limited(**held), pytest.MonkeyPatch.context() as patch:
+        bounds = {"driver_rows": rows if way == "driver" else 0, "array_values": 0 if way == "spark" else values, "apart_rows": 0}
+        with limited(**bounds), pytest.MonkeyPatch.context() as patch:
             if way == "arrays":
                 patch.setattr(StreamSource, "is_few", False)
             if stopped is not None:
@@ -121,10 +121,10 @@ class DrawnPoints:
                 with suppress(StoppedError):  # a step without rows makes no commit
                     self.project.update(self.now, observer=stop_at(point, int(share * len(plan.steps))))
             self.project.update(self.now, observer=observer)
-        came = [row for row in self.waiting if stamp(row[2]) <= stamp(self.now)]
-        self.waiting = [row for row in self.waiting if row not in came]
+        arrived = [row for row in self.waiting if stamp(row[2]) <= stamp(self.now)]
+        self.waiting = [row for row in self.waiting if row not in arrived]
         for name, model in self.models.items():
-            points: list[Reading] = [(k or None, stamp(begins), v) for k, v, begins, _ in came]
+            points: list[Reading] = [(k or None, stamp(begins), v) for k, v, begins, _ in arrived]
             if name == "truth":
                 points = [(k, begins, None if v is None else v > 1) for k, begins, v in points]
             model.arrive(points, stamp(self.now))

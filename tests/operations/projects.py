@@ -185,8 +185,8 @@ class Project:
 
     def change(self, name: str = "a", **changes: object) -> None:
         """Declare a stream with other keys; ``None`` takes one away."""
-        kept = {**self.streams.get(name, {}), **changes}
-        self.streams[name] = {key: value for key, value in kept.items() if value is not None}
+        declaration = {**self.streams.get(name, {}), **changes}
+        self.streams[name] = {key: value for key, value in declaration.items() if value is not None}
         self.declare()
 
     def land(self, name: str, content: str | bytes, *, landing: str = "landing/a", mtime: int | None = None) -> Path:

@@ -35,8 +35,8 @@ def _files(project: Project) -> dict[str, Path]:
 
 def _filtered(file: Path) -> bool:
     """Whether a Bloom filter says that a key between those of the file is not in it."""
-    asked = "SELECT bool_or(bloom_filter_excludes) FROM parquet_bloom_probe(?, 'k', 'c')"
-    return duckdb.connect().execute(asked, [str(file)]).fetchall() == [(True,)]
+    query = "SELECT bool_or(bloom_filter_excludes) FROM parquet_bloom_probe(?, 'k', 'c')"
+    return duckdb.connect().execute(query, [str(file)]).fetchall() == [(True,)]
 
 
 def _adopted(project: Project) -> tuple[str, ...]:
@@ -58,19 +58,19 @@ def test_the_next_seal_brings_filters_and_order_back(tmp_path: Path, spark: Spar
     before = project.live("a")
     DeltaTable(str(project.root / "tables" / "a")).optimize.compact()
     project.updater().repair()
-    held = set(_adopted(project))
-    assert held, "the OPTIMIZE put files together"
+    adopted = set(_adopted(project))
+    assert adopted, "the OPTIMIZE put files together"
     assert project.live("a") == before
-    assert not any(_filtered(_files(project)[name]) for name in held)
+    assert not any(_filtered(_files(project)[name]) for name in adopted)
     assert not check(project.root).faults
     while _adopted(project):
         project.update(project.epoch.slot + 1)
-        assert sorted(each["k"] for each in project.live("a")) == sorted(
+        assert sorted(record["k"] for record in project.live("a")) == sorted(
             f"{key}{hour}" for key in KEYS for hour in range(1, project.epoch.slot + 1)
         )
     assert project.epoch.slot < 12, "they left by a seal, since no row has ended yet"
     files = _files(project)
-    assert not held & files.keys()
+    assert not adopted & files.keys()
     for file in files.values():
         keys = pq.ParquetFile(file).read(columns=["k"])["k"].to_pylist()
         assert keys == sorted(keys)

@@ -45,9 +45,9 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 def test_bounds_hold_and_are_close(project: Project) -> None:
     """Of each group and window; values that are no estimates are the same."""
     exact = {(row["k"], row["window_length"], row["window_end"]): row for row in project.stored("exact")}
-    found = {(row["k"], row["window_length"], row["window_end"]): row for row in project.stored("estimated")}
-    assert found.keys() == exact.keys()
-    for key, row in found.items():
+    estimates = {(row["k"], row["window_length"], row["window_end"]): row for row in project.stored("estimated")}
+    assert estimates.keys() == exact.keys()
+    for key, row in estimates.items():
         assert (row["n"], row["full"]) == (exact[key]["n"], exact[key]["full"])
         for name in ("kinds", "amounts", "middle", "p99"):
             if exact[key][name] is None:
@@ -58,7 +58,7 @@ def test_bounds_hold_and_are_close(project: Project) -> None:
         if row["n"] > 1:
             assert row["kinds_high"] - row["kinds_low"] <= 2.1 * ERROR * row["kinds"] + 2
             assert row["middle_high"] - row["middle_low"] < 3 * ERROR * 9_973
-    assert {key[0] for key in found} == {"a", "b", "c"}
+    assert {key[0] for key in estimates} == {"a", "b", "c"}
 
 
 def test_synopses_hold_a_sketch_for_each_slot_and_group(project: Project) -> None:

@@ -47,7 +47,7 @@ def estimating(project: Project, windows: Mapping[str, tuple[int, int]]) -> Proj
 
 def kept(project: Project) -> tuple[int, set[int | None]]:
     """The level of the longest intervals of the synopsis with sketches, and the levels that it has rows of."""
-    (state,) = (each for each in project.epoch.tables if each.synopsis is not None)
+    (state,) = (table for table in project.epoch.tables if table.synopsis is not None)
     assert state.synopsis is not None
     assert (state.synopsis.merged is None) == (state.synopsis.synopsis.levels == 0)
     return state.synopsis.synopsis.levels, {row.get(LEVEL) for row in project.stored(state.name)}
@@ -55,9 +55,9 @@ def kept(project: Project) -> tuple[int, set[int | None]]:
 
 def told(project: Project) -> str:
     """What `explain` says."""
-    found = explained_aggregate(project.updater().catalog, "arrived", project.epoch)
-    assert found is not None
-    return "\n".join(aggregate_report(found).lines)
+    explanation = explained_aggregate(project.updater().catalog, "arrived", project.epoch)
+    assert explanation is not None
+    return "\n".join(aggregate_report(explanation).lines)
 
 
 def test_long_windows_of_estimates_are_made_of_intervals(tmp_path: Path, spark: SparkSession) -> None:
@@ -106,7 +106,7 @@ def test_intervals_of_a_coarser_grid_are_made_again_and_erased_groups_leave_them
     project.declare()
     project.updater().migrate(None, MigrationRequest())
     drawn.note(frozenset(drawn.files))
-    (state,) = (each for each in project.epoch.tables if each.synopsis is not None)
+    (state,) = (table for table in project.epoch.tables if table.synopsis is not None)
     assert {row[LEVEL] for row in project.stored(state.name)} == {0}
     for slots in (2, 6):
         drawn.update(slots)
@@ -145,7 +145,7 @@ def test_numbers_of_very_many_groups_have_intervals_too(
     drawn.update(2)
     assert require_sound(drawn) > 10
     synopses = [state.synopsis.synopsis for state in project.epoch.tables if state.synopsis is not None]
-    assert {(each.counted is None, each.levels) for each in synopses} == {(True, 4), (False, 0)}
+    assert {(synopsis.counted is None, synopsis.levels) for synopsis in synopses} == {(True, 4), (False, 0)}
     assert list(check(project.root).findings) == []
 
 

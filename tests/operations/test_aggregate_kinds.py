@@ -73,17 +73,17 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 def items(length: int, end: int, loaded: int, *, live: bool = False) -> Counter[str]:
     """The items of a window, of the rows that were loaded by an hour."""
-    rows = [row for hour, some in ROWS.items() if hour <= loaded for row in some]
+    rows = [row for hour, batch in ROWS.items() if hour <= loaded for row in batch]
     return Counter(k for k, begins, ends in rows if end - length < math.ceil(begins) <= end and (not live or ends > end))
 
 
 def answers(project: Project, table: str) -> dict[tuple[int, int], list[dict[str, Any]]]:
     """Every answer that is stored, by length and end."""
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    by_window: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in project.stored(table):
         end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
-        found.setdefault((int(row["window_length"][0]), end), []).append(row)
-    return found
+        by_window.setdefault((int(row["window_length"][0]), end), []).append(row)
+    return by_window
 
 
 WINDOWS = [(length, end, min(hour for hour in ROWS if hour >= end)) for length in (1, 3) for end in range(1, 6)]
@@ -93,10 +93,10 @@ WINDOWS = [(length, end, min(hour for hour in ROWS if hour >= end)) for length i
 @pytest.mark.parametrize("table", ["living", "living_spark"])
 def test_live_rows_are_those_that_live_on_at_the_end_of_the_window(table: str, moved: Project) -> None:
     """Also at ends that a catch-up passes, of rows that came and went in between; each answer is whole."""
-    found = answers(moved, table)
+    by_window = answers(moved, table)
     for length, end, loaded in WINDOWS:
         counts = items(length, end, loaded, live=True)
-        (row,) = found[length, end]
+        (row,) = by_window[length, end]
         assert (row["n"], row["first"], row["kinds"]) == (counts.total(), min(counts, default=None), len(counts)), (length, end)
         assert row["full"], (length, end)
 
@@ -104,11 +104,11 @@ def test_live_rows_are_those_that_live_on_at_the_end_of_the_window(table: str, m
 @pytest.mark.parametrize("table", ["often", "often_spark"])
 def test_frequent_items_are_within_their_bounds(table: str, moved: Project) -> None:
     """Lists are long enough here to be exact; a late batch has a list of its own, which the next answers count."""
-    found = answers(moved, table)
+    by_window = answers(moved, table)
     for length, end, loaded in WINDOWS:
         counts = items(length, end, loaded)
         above = {item: (count, count) for item, count in counts.items() if count > 0.3 * counts.total()}
-        rows = found.get((length, end), [])
+        rows = by_window.get((length, end), [])
         assert {row["item"]: (row["at_least"], row["at_most"]) for row in rows} == above, (length, end)
         assert all(row["certain"] and row["complete"] for row in rows)
         assert all(row["full"] == (end >= length) for row in rows)
@@ -127,8 +127,8 @@ def test_the_top_of_the_live_rows(moved: Project) -> None:
             assert not row["certain"] or counts[row["item"]] == most, (length, end)
         if end == loaded and lists and all(row["complete"] for row in lists):
             exact += 1
-            asked = {item: (most, most) for item, count in counts.items() if count == most}
-            assert {row["item"]: (row["at_least"], row["at_most"]) for row in rows} == asked, (length, end)
+            top_items = {item: (most, most) for item, count in counts.items() if count == most}
+            assert {row["item"]: (row["at_least"], row["at_most"]) for row in rows} == top_items, (length, end)
     assert exact > 2
 
 
@@ -162,7 +162,7 @@ def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Proj
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if kind in step.stream)
+    number = next(index for index, step in enumerate(plan.steps) if kind in step.stream)
     with pytest.raises(StoppedError):
         project.update(5, observer=stop_at(Point.STEP_COMMITTED, number))
     project.update(5)
@@ -187,12 +187,12 @@ def test_an_erased_item_is_on_no_list_and_in_no_answer(begun: Project, tmp_path:
     project = begun.copy(tmp_path / "copy")
     _, receipt = project.updater().erase("a", ["b"])
     assert receipt is not None
-    told = receipt.beyond_reach
-    assert '"living"' in told
-    assert '"often"' not in told
+    beyond_reach = receipt.beyond_reach
+    assert '"living"' in beyond_reach
+    assert '"often"' not in beyond_reach
     for state in project.epoch.tables:
-        held = "item" if state.answers else "_value"
-        assert "b" not in {row.get(held) for row in project.stored(state.name)}, state.name
+        column = "item" if state.answers else "_value"
+        assert "b" not in {row.get(column) for row in project.stored(state.name)}, state.name
     assert list(check(project.root).findings) == []
 
 
@@ -219,34 +219,34 @@ def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, s
     project.declare()
     project.update(9)
     assert not any(waiting(project).values())
-    found, hours = answers(project, "living"), (1, 2, 5, 6, 7, 8, 9)
-    assert found.keys() == {(length, end) for length in (1, 3) for end in range(1, 10)}
-    for (length, end), (row,) in found.items():
+    by_window, hours = answers(project, "living"), (1, 2, 5, 6, 7, 8, 9)
+    assert by_window.keys() == {(length, end) for length in (1, 3) for end in range(1, 10)}
+    for (length, end), (row,) in by_window.items():
         loaded, due = hours[row["epoch"]], min(hour for hour in hours if hour >= end)
         assert row["n"] == items(length, end, loaded, live=True).total(), (length, end)
         assert row["late"] == hours.index(loaded) - hours.index(due), (length, end)
         assert row["full"], (length, end)
-    assert max(row["late"] for (row,) in found.values()) > 1
+    assert max(row["late"] for (row,) in by_window.values()) > 1
     assert list(check(project.root).findings) == []
 
 
 def lateness_is_shown(project: Project) -> None:
     """`status`, the metrics and the report tell of each aggregate how many answers wait, and since when."""
     states = {state.name: state.answers for state in project.epoch.tables if state.answers is not None}
-    late = {name: each for name, each in states.items() if each.late}
+    late = {name: state for name, state in states.items() if state.late}
     assert late, "some answer waits since an earlier update"
     warehouse = Warehouse(project.directory, project.root)
-    told, page = status(project.directory, verbose=False, expanded=False).warnings, warehouse.report()
+    warnings, page = status(project.directory, verbose=False, expanded=False).warnings, warehouse.report()
     metrics = warehouse.metrics().decode()
-    assert {each.table for each in warehouse.health().concerns if each.kind == "answers_late"} == late.keys()
-    for name, each in late.items():
-        since = f"the first for {counted(each.late, 'update')}"
-        waited = f"{counted(len(each.waiting), 'answer')} waited since the updates had no time for more, {since}"
+    assert {concern.table for concern in warehouse.health().concerns if concern.kind == "answers_late"} == late.keys()
+    for name, state in late.items():
+        since = f"the first for {counted(state.late, 'update')}"
+        waited = f"{counted(len(state.waiting), 'answer')} waited since the updates had no time for more, {since}"
         assert waited in page
-        assert any(name in line and waited in line for line in told), told
-    for name, each in states.items():
-        assert f'stream_wh_answers_waiting{{table="{name}"}} {len(each.waiting)}.0' in metrics
-        assert f'stream_wh_answers_late_updates{{table="{name}"}} {each.late}.0' in metrics
+        assert any(name in line and waited in line for line in warnings), warnings
+    for name, state in states.items():
+        assert f'stream_wh_answers_waiting{{table="{name}"}} {len(state.waiting)}.0' in metrics
+        assert f'stream_wh_answers_late_updates{{table="{name}"}} {state.late}.0' in metrics
 
 
 def test_an_answer_without_rows_is_given_and_waits_no_longer(tmp_path: Path, spark: SparkSession) -> None:

@@ -86,8 +86,8 @@ def arrived(hours: int, first: int, end: int) -> list[Row]:
 def expected(rows: list[Row]) -> dict[str, object]:
     """What a query gives of the values of these rows."""
     values = sorted(row[1] for row in rows if row[1] is not None)
-    place = (len(values) - 1) * 0.9
-    low, high = math.floor(place), math.ceil(place)
+    position = (len(values) - 1) * 0.9
+    low, high = math.floor(position), math.ceil(position)
     return {
         "n": len(rows),
         "known": len(values),
@@ -98,7 +98,7 @@ def expected(rows: list[Row]) -> dict[str, object]:
         "spread": pytest.approx(statistics.stdev(values)) if len(values) > 1 else None,
         "kinds": len(set(values)),
         "middle": statistics.median(values) if values else None,
-        "p90": pytest.approx(values[low] + (values[high] - values[low]) * (place - low)) if values else None,
+        "p90": pytest.approx(values[low] + (values[high] - values[low]) * (position - low)) if values else None,
     }
 
 
@@ -116,36 +116,36 @@ def answers(project: Project, table: str) -> dict[tuple[Any, ...], dict[str, Any
 
 def test_answers_are_those_of_a_query_over_all_that_had_arrived(moved: Project) -> None:
     """Of every due window, group by group: rows that were dead on arrival or late count, deferred ones when their slot comes."""
-    found = answers(moved, "grouped")
-    asked = {}
+    answered = answers(moved, "grouped")
+    by_query = {}
     for hour, before in zip(ROWS, (0, *ROWS), strict=False):
         for end in range(before + 1, hour + 1):
             for text_, slots, every in (("1h", 1, 1), ("3h", 3, 1), ("6h", 6, 2)):
                 if end % every == 0:
                     rows = arrived(hour, end - slots + 1, end)
                     for group in {row[0] or None for row in rows}:
-                        asked[group, text_, end] = expected([row for row in rows if (row[0] or None) == group])
-    assert {key: {name: row[name] for name in SELECT} for key, row in found.items()} == asked
+                        by_query[group, text_, end] = expected([row for row in rows if (row[0] or None) == group])
+    assert {key: {name: row[name] for name in SELECT} for key, row in answered.items()} == by_query
 
 
 def test_an_answer_says_what_it_knows(moved: Project) -> None:
     """Its epoch, and whether the synopses cover its whole window: nothing was there before the first row."""
-    found = answers(moved, "grouped")
-    assert {key[2]: row["epoch"] for key, row in found.items()} == {1: 0, 2: 1, 3: 2, 4: 3, 5: 3, 6: 3, 7: 4}
-    assert {key[1:]: row["full"] for key, row in found.items()} == {
-        key[1:]: key[2] >= int(key[1][0]) for key in found
+    answered = answers(moved, "grouped")
+    assert {key[2]: row["epoch"] for key, row in answered.items()} == {1: 0, 2: 1, 3: 2, 4: 3, 5: 3, 6: 3, 7: 4}
+    assert {key[1:]: row["full"] for key, row in answered.items()} == {
+        key[1:]: key[2] >= int(key[1][0]) for key in answered
     }
-    assert all(row["late"] == 0 for row in found.values())
-    row = found["b", "3h", 6]
+    assert all(row["late"] == 0 for row in answered.values())
+    row = answered["b", "3h", 6]
     assert (to_micros(row["_ts"]), to_micros(row["_exp"])) == (at(6), at(14))
 
 
 def test_without_groups_each_end_has_one_row(moved: Project) -> None:
     """Also where no row arrived; ``where`` chooses rows."""
-    found = answers(moved, "every")
-    assert sorted(found) == [(None, "2h", end) for end in range(1, 8)]
+    answered = answers(moved, "every")
+    assert sorted(answered) == [(None, "2h", end) for end in range(1, 8)]
     loaded = dict.fromkeys((1,), 1) | {2: 2, 3: 3, 4: 6, 5: 6, 6: 6, 7: 7}
-    for (_, _, end), row in found.items():
+    for (_, _, end), row in answered.items():
         values = [value for _, value, *_ in arrived(loaded[end], end - 1, end) if value is not None and value > 3]
         assert (row["n"], row["high"]) == (len(values), max(values, default=None)), end
 
@@ -159,14 +159,14 @@ def test_answers_of_the_past_and_their_changes_are_read_as_those_of_other_tables
     """``as_of`` gives the answers that lived then, ``changes`` those that came and those whose `keep` ended."""
     with Reader.open(moved.root, as_of=at(3)) as reader:
         rows = reader.scan("grouped").arrow().to_pylist()
-    found = {(row["k"], row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR) for row in rows}
-    assert len(rows) == len(found)
-    assert found == {key for key in answers(moved, "grouped") if key[2] <= 3}
+    keys = {(row["k"], row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR) for row in rows}
+    assert len(rows) == len(keys)
+    assert keys == {key for key in answers(moved, "grouped") if key[2] <= 3}
     with Reader.open(moved.root) as reader:
         changed = reader.changes("grouped", since=2).arrow().to_pylist()
-    came = [row for row in changed if row["_change_type"] == "insert"]
-    assert {row["epoch"] for row in came} == {3, 4}
-    assert len(came) == len(changed) == sum(row["epoch"] > 2 for row in moved.stored("grouped"))
+    inserted = [row for row in changed if row["_change_type"] == "insert"]
+    assert {row["epoch"] for row in inserted} == {3, 4}
+    assert len(inserted) == len(changed) == sum(row["epoch"] > 2 for row in moved.stored("grouped"))
 
 
 @pytest.fixture(scope="module")
@@ -182,8 +182,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 def plain(found: dict[tuple[Any, ...], dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Answers without what only their files say."""
-    places = ("sub_index", "exp_block")
-    return {key: {name: value for name, value in row.items() if name not in places} for key, row in found.items()}
+    columns = ("sub_index", "exp_block")
+    return {key: {name: value for name, value in row.items() if name not in columns} for key, row in found.items()}
 
 
 @pytest.mark.parametrize("kind", ["a", "synopsis", "grouped"])
@@ -192,7 +192,7 @@ def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Proj
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(_options(6))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if kind in step.stream)
+    number = next(index for index, step in enumerate(plan.steps) if kind in step.stream)
     with pytest.raises(StoppedError):
         project.update(6, observer=stop_at(Point.STEP_COMMITTED, number))
     project.update(6)
@@ -206,7 +206,7 @@ def test_a_file_that_goes_before_its_synopsis_is_written_leaves_its_slots_partia
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(_options(6))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if step.stream == "a")
+    number = next(index for index, step in enumerate(plan.steps) if step.stream == "a")
     with pytest.raises(StoppedError):
         project.update(6, observer=stop_at(Point.STEP_COMMITTED, number))
     (project.directory / "landing/a/6.csv").unlink()
@@ -215,8 +215,8 @@ def test_a_file_that_goes_before_its_synopsis_is_written_leaves_its_slots_partia
     land(project, 7)
     project.update(7)
     project.update(8)
-    found = {key[2]: (row["n"], row["full"]) for key, row in answers(project, "every").items() if key[2] > 3}
-    assert found == {4: (2, False), 5: (0, False), 6: (0, False), 7: (0, False), 8: (0, True)}
+    counts = {key[2]: (row["n"], row["full"]) for key, row in answers(project, "every").items() if key[2] > 3}
+    assert counts == {4: (2, False), 5: (0, False), 6: (0, False), 7: (0, False), 8: (0, True)}
     assert [finding for finding in check(project.root).findings if finding.severity == "fault"] == []
 
 
@@ -227,8 +227,8 @@ def test_going_back_takes_synopses_and_answers_along(begun: Project, moved: Proj
     assert {row["n"] for key, row in answers(begun, "every").items() if key[2] == 3} == {3}
     assert {row["n"] for key, row in answers(project, "every").items() if key[2] == 3} == {2}
     project.update(6)
-    found = answers(project, "grouped")
-    assert {key: row["n"] for key, row in found.items() if key[2] > 3} == {
+    answered = answers(project, "grouped")
+    assert {key: row["n"] for key, row in answered.items() if key[2] > 3} == {
         key: row["n"] for key, row in answers(moved, "grouped").items() if 3 < key[2] <= 6
     }
     assert list(check(project.root).findings) == []
@@ -242,9 +242,9 @@ def test_a_restatement_gives_each_row_to_its_synopsis_once(begun: Project, moved
     project.updater().restate("a", since="first")
     assert plain(answers(project, "grouped")) == before
     project.update(6)
-    found, asked = answers(project, "grouped"), answers(moved, "grouped")
-    assert {key: (row["n"], row["full"]) for key, row in found.items()} == {
-        key: (row["n"], row["full"]) for key, row in asked.items() if key[2] <= 6
+    answered, undisturbed = answers(project, "grouped"), answers(moved, "grouped")
+    assert {key: (row["n"], row["full"]) for key, row in answered.items()} == {
+        key: (row["n"], row["full"]) for key, row in undisturbed.items() if key[2] <= 6
     }
 
 
@@ -260,15 +260,15 @@ def test_an_aggregate_of_a_stream_that_is_there_begins_with_its_history(begun: P
     project.aggregates["new"] = {"from": "a", "select": {"n": "count(*)", "low": "min(v)"}, "windows": ["3h"], "keep": "8h"}
     project.declare()
     project.update(6)
-    found = answers(project, "new")
-    assert {key[2]: (row["n"], row["full"]) for key, row in found.items()} == {6: (3, False)}
+    answered = answers(project, "new")
+    assert {key[2]: (row["n"], row["full"]) for key, row in answered.items()} == {6: (3, False)}
     synopses = [state.name for state in project.epoch.tables if state.synopsis is not None]
     project.aggregates["new"]["windows"] = ["1h", "3h", "5h"]
     project.declare()
     land(project, 7)
     project.update(7)
-    found = answers(project, "new")
-    assert {key[1:]: (row["n"], row["full"]) for key, row in found.items() if key[2] == 7} == {
+    answered = answers(project, "new")
+    assert {key[1:]: (row["n"], row["full"]) for key, row in answered.items() if key[2] == 7} == {
         ("1h", 7): (1, True), ("3h", 7): (3, False), ("5h", 7): (6 if there else 5, False),
     }  # fmt: skip
     assert [state.name for state in project.epoch.tables if state.synopsis is not None] == synopses
@@ -285,13 +285,13 @@ def test_an_archive_has_the_history_of_rows_that_expired(tmp_path: Path, spark: 
         project.update(hour)
     for file in (project.directory / "landing/a").iterdir():
         file.unlink()
-    asked = {"from": "a", "group_by": ["k"], "select": {"n": "count(*)", "high": "max(v)"}, "windows": ["7h"], "keep": "8h"}
-    project.aggregates["new"] = asked
+    declaration = {"from": "a", "group_by": ["k"], "select": {"n": "count(*)", "high": "max(v)"}, "windows": ["7h"], "keep": "8h"}
+    project.aggregates["new"] = declaration
     project.declare()
     land(project, 6)
     project.update(6)
-    kept = [row for hour in (1, 2, 3) for row in ROWS[hour] if row[3] > (3 if row[2] > 2 else hour)]
-    rows = [*kept, *ROWS[6]]
+    archived = [row for hour in (1, 2, 3) for row in ROWS[hour] if row[3] > (3 if row[2] > 2 else hour)]
+    rows = [*archived, *ROWS[6]]
     assert len(rows) == sum(len(ROWS[hour]) for hour in (1, 2, 3, 6)) - 3
     expected = {key: [row[1] for row in rows if row[0] == key] for key in "ab"}
     newest = [row for row in project.stored("new") if to_micros(row["window_end"]) == at(6)]
@@ -331,8 +331,8 @@ def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Pa
     for hour in (1, 2):
         land(project, hour)
         project.update(hour)
-    held = [state for state in project.epoch.tables if state.synopsis is not None]
-    assert [len(project.stored(state.name)[0].keys() & {"_sum_v", "_min_v", "_max_v"}) for state in held] == [3, 3]
+    synopses = [state for state in project.epoch.tables if state.synopsis is not None]
+    assert [len(project.stored(state.name)[0].keys() & {"_sum_v", "_min_v", "_max_v"}) for state in synopses] == [3, 3]
     del project.aggregates["gone_arrivals"], project.aggregates["gone_live"]
     project.declare()
     _, receipt = project.updater().erase("a", ["b"])
@@ -344,10 +344,10 @@ def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Pa
     emptied = next(number for number, step in enumerate(plan.steps) if isinstance(step, ReplaceTable))
     with pytest.raises(StoppedError):
         project.update(3, observer=stop_at(Point.STEP_COMMITTED, emptied))
-    assert {found.severity for found in check(project.root).findings} == {"note"}, "the epoch's tables have the columns of before"
+    assert {entry.severity for entry in check(project.root).findings} == {"note"}, "the epoch's tables have the columns of before"
     project.update(3)
     left = [state for state in project.epoch.tables if state.synopsis is not None]
-    assert [(state.name, state.synopsis.slots) for state in left if state.synopsis] == [(state.name, 1) for state in held]
+    assert [(state.name, state.synopsis.slots) for state in left if state.synopsis] == [(state.name, 1) for state in synopses]
     for state in left:
         assert not any({"_min_v", "_max_v"} & row.keys() for row in project.stored(state.name))
     land(project, 6)
@@ -355,8 +355,8 @@ def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Pa
         project.aggregates[name]["windows"] = ["1h", "3h"]
     project.declare()
     project.update(6)
-    found = {key[1:]: (row["n"], row["full"]) for key, row in answers(project, "kept_arrivals").items() if key[2] > 2}
-    assert found == {
+    answered = {key[1:]: (row["n"], row["full"]) for key, row in answers(project, "kept_arrivals").items() if key[2] > 2}
+    assert answered == {
         ("1h", 3): (2, True), ("1h", 4): (1, True), ("1h", 5): (1, True), ("1h", 6): (1, True),
         ("3h", 4): (5, False), ("3h", 5): (4, False), ("3h", 6): (3, True),
     }  # fmt: skip
@@ -379,24 +379,32 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
 def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
     """Which synopses, what they hold, who reads them too, and when windows are due next."""
     catalog = moved.updater().catalog
-    found = explained_aggregate(catalog, "grouped", moved.epoch)
-    assert found is not None
-    one, counted = found.synopses
-    assert (one.table, one.counted, one.shared_with, one.slots) == ("a.synopsis0_0", None, (), 6)
-    assert {"sum(v)", "min(v)", "max(v)", "m2(v)"} < set(one.states)
+    explanation = explained_aggregate(catalog, "grouped", moved.epoch)
+    assert explanation is not None
+    first, counted = explanation.synopses
+    assert (first.table, first.counted, first.shared_with, first.slots) == ("a.synopsis0_0", None, (), 6)
+    assert {"sum(v)", "min(v)", "max(v)", "m2(v)"} < set(first.states)
     assert (counted.counted, counted.full_from) == ("v", ANCHOR)
-    assert [(each.length, each.slots, each.next_due) for each in found.windows] == [
+    assert [(window.length, window.slots, window.next_due) for window in explanation.windows] == [
         ("1h", 1, at(8)), ("3h", 3, at(8)), ("6h", 6, at(8)),
     ]  # fmt: skip
-    held = sum(each.rows or 0 for each in found.synopses)
-    assert 0 < (found.windows[0].rows or 0) < (found.windows[1].rows or 0) < (found.windows[2].rows or 0) == held
+    rows = sum(synopsis.rows or 0 for synopsis in explanation.synopses)
+    assert (
+        0
+        < (explanation.windows[0].rows or 0)
+        < (explanation.windows[1].rows or 0)
+        < (explanation.windows[2].rows or 0)
+        == rows
+    )
     moved.aggregates["more"] = {"from": "a", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["12h"], "keep": "1d"}
     moved.declare()
-    found = explained_aggregate(moved.updater().catalog, "more", None)
+    explanation = explained_aggregate(moved.updater().catalog, "more", None)
     del moved.aggregates["more"]
     moved.declare()
-    assert found is not None
-    assert [(each.table, each.shared_with, each.slots) for each in found.synopses] == [(None, ("grouped",), 12)]
+    assert explanation is not None
+    assert [(synopsis.table, synopsis.shared_with, synopsis.slots) for synopsis in explanation.synopses] == [
+        (None, ("grouped",), 12)
+    ]
 
 
 def test_files_that_are_left_for_another_epoch_are_waited_for(
@@ -410,12 +418,12 @@ def test_files_that_are_left_for_another_epoch_are_waited_for(
         land(project, hour)
     set_limits(files_per_plan=1)
     assert len(project.update(6).epochs) == 3
-    found, asked = answers(project, "every"), answers(moved, "every")
-    assert {key: row["n"] for key, row in found.items() if key[2] >= 5} == {
-        key: row["n"] for key, row in asked.items() if key[2] in (5, 6)
+    answered, undisturbed = answers(project, "every"), answers(moved, "every")
+    assert {key: row["n"] for key, row in answered.items() if key[2] >= 5} == {
+        key: row["n"] for key, row in undisturbed.items() if key[2] in (5, 6)
     }
-    assert {row["epoch"] for key, row in found.items() if key[2] > 1} == {3}
-    assert [found[None, "2h", end]["full"] for end in (2, 5, 6)] == [False, False, True]
+    assert {row["epoch"] for key, row in answered.items() if key[2] > 1} == {3}
+    assert [answered[None, "2h", end]["full"] for end in (2, 5, 6)] == [False, False, True]
 
 
 def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
@@ -428,8 +436,8 @@ def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved:
     project.updater().undo_foreign()
     land(project, 7)
     project.update(7)
-    found, asked = answers(project, "every"), answers(moved, "every")
-    assert {key: row["n"] for key, row in found.items()} == {key: row["n"] for key, row in asked.items()}
+    answered, undisturbed = answers(project, "every"), answers(moved, "every")
+    assert {key: row["n"] for key, row in answered.items()} == {key: row["n"] for key, row in undisturbed.items()}
     assert list(check(project.root).findings) == []
 
 
@@ -442,10 +450,10 @@ def test_answers_that_stood_still_say_what_they_miss(begun: Project, moved: Proj
     project.updater().undo_foreign()
     land(project, 7)
     project.update(7)
-    found, asked = answers(project, "every"), answers(moved, "every")
-    assert {key[2]: row["full"] for key, row in found.items() if key[2] > 3} == {4: False, 5: False, 6: True, 7: True}
-    whole = {key: row["n"] for key, row in found.items() if row["full"]}
-    assert whole == {key: asked[key]["n"] for key in whole}
+    answered, undisturbed = answers(project, "every"), answers(moved, "every")
+    assert {key[2]: row["full"] for key, row in answered.items() if key[2] > 3} == {4: False, 5: False, 6: True, 7: True}
+    whole = {key: row["n"] for key, row in answered.items() if row["full"]}
+    assert whole == {key: undisturbed[key]["n"] for key in whole}
 
 
 def test_a_group_whose_expression_fails_is_null_and_not_full(begun: Project, tmp_path: Path) -> None:
@@ -457,5 +465,5 @@ def test_a_group_whose_expression_fails_is_null_and_not_full(begun: Project, tmp
     project.update(6)
     project.land("7.csv", csv(*(f"a,{v},{text(6.5)},{text(8)}" for v in (-3, 7, 7)), header="k,v,b,e"))
     project.update(7)
-    found = {row["part"]: row for row in project.stored("parts") if to_micros(row["window_end"]) == at(7)}
-    assert {part: (row["n"], row["full"]) for part, row in found.items()} == {None: (0, False), 10: (2, True)}
+    answered = {row["part"]: row for row in project.stored("parts") if to_micros(row["window_end"]) == at(7)}
+    assert {part: (row["n"], row["full"]) for part, row in answered.items()} == {None: (0, False), 10: (2, True)}

@@ -39,8 +39,8 @@ def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path,
     """Before and after a step's commit, of a stream, synopses and answers; each update finishes what was begun."""
     drawn = Drawn(declare(Project(tmp_path, spark)), random.Random(part))  # noqa: S311 - rows of a test
     drawn.update(1)
-    for place in range(3):
-        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + place) % 2], (part + 6 * place) / 18)
+    for number in range(3):
+        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + number) % 2], (part + 6 * number) / 18)
         require_equal(drawn)
     assert list(check(drawn.project.root).findings) == []
 

@@ -113,13 +113,13 @@ def same(left: object, right: object) -> bool:
 
 def key_of(values: tuple[object, ...]) -> tuple[object, ...]:
     """Groups as they compare: all NaN are one, and both zeros."""
-    return tuple(each if not isinstance(each, float) else "NaN" if math.isnan(each) else each + 0.0 for each in values)
+    return tuple(value if not isinstance(value, float) else "NaN" if math.isnan(value) else value + 0.0 for value in values)
 
 
 def expected(connection: duckdb.DuckDBPyConnection, groups: str, where: str) -> dict[tuple[object, ...], dict[str, object]]:
     """The values of each group of ``rows``, by DuckDB, of what it does not compute as Spark does by Python."""
     texts = [groups] if "(" in groups else groups.split(", ")
-    names = [f"g{place}" for place in range(len(texts))]
+    names = [f"g{number}" for number in range(len(texts))]
     listed = ", ".join(f"{text} AS {name}" for text, name in zip(texts, names, strict=True))
     query = f"""SELECT {', '.join(names)}, count(*) AS n, count(f) AS known, sum(v::HUGEINT) AS total, min(f) AS least,
         max(f) AS most, sum(f) AS sound, count(DISTINCT k) AS words, min(k) AS low, max(k) AS late_,
@@ -128,7 +128,7 @@ def expected(connection: duckdb.DuckDBPyConnection, groups: str, where: str) -> 
         list(d) FILTER (d IS NOT NULL) AS amounts, list(f ORDER BY f) FILTER (f IS NOT NULL) AS floats,
         list(v) FILTER (v IS NOT NULL) AS vs
         FROM (SELECT *, {listed} FROM rows WHERE {where}) GROUP BY {', '.join(names)}"""
-    found = {}
+    answers = {}
     for row in connection.sql(query).to_arrow_table().to_pylist():
         amounts, numbers = row["amounts"] or [], row["vs"] or []
         with localcontext(prec=60):
@@ -136,7 +136,7 @@ def expected(connection: duckdb.DuckDBPyConnection, groups: str, where: str) -> 
             if amounts and sum(map(abs, amounts)) >= Decimal(10) ** 28:
                 paid = ...
         total = row["total"]
-        found[key_of(tuple(row[name] for name in names))] = {
+        answers[key_of(tuple(row[name] for name in names))] = {
             **{name: row[name] for name in ("n", "known", "least", "most", "sound", "words", "low", "late_", "kinds", "reals")},
             "total": int(total) if total is not None and -(2**63) <= total < 2**63 else None,
             "paid": paid,
@@ -144,16 +144,16 @@ def expected(connection: duckdb.DuckDBPyConnection, groups: str, where: str) -> 
             "through": between(row["floats"] or [], 0.5),
             "high_0": between(sorted(map(float, amounts)), 0.9),
         }
-    return found
+    return answers
 
 
 def between(values: list[float], share: float) -> float | None:
     """The percentile as Spark has it."""
     if not values:
         return None
-    place = (len(values) - 1) * share
-    low, high = values[math.floor(place)], values[math.ceil(place)]
-    part = place - math.floor(place)
+    position = (len(values) - 1) * share
+    low, high = values[math.floor(position)], values[math.ceil(position)]
+    part = position - math.floor(position)
     return low if low == high else (1 - part) * low + part * high
 
 
@@ -163,14 +163,14 @@ def require_sound(house: House, most: int = 60) -> int:
     for name, (keys, groups) in GROUPED.items():
         if name not in house.project.aggregates:
             continue
-        given: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+        answers: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
         for row in house.project.stored(name):
-            given.setdefault((row["epoch"], row["window_length"], to_micros(row["window_end"])), []).append(row)
-        order = sorted(given)
+            answers.setdefault((row["epoch"], row["window_length"], to_micros(row["window_end"])), []).append(row)
+        order = sorted(answers)
         chosen = order[-12:] + house.draw.sample(order, min(most, len(order)))
         columns = [text.rpartition(" ")[2] for text in keys["group_by"]]  # type: ignore[attr-defined]
         for epoch, length, end in dict.fromkeys(chosen):
-            answer = given[epoch, length, end]
+            answer = answers[epoch, length, end]
             if not all(row["full"] for row in answer):
                 continue
             first = end - WINDOWS[length] * HOUR
@@ -180,14 +180,14 @@ def require_sound(house: House, most: int = 60) -> int:
             with duckdb.connect() as connection:
                 connection.execute("SET TimeZone = 'UTC'")
                 connection.register("rows", house.rows(epoch))
-                wanted = expected(connection, groups, where)
-            found = {key_of(tuple(row[column] for column in columns)): row for row in answer}
-            assert len(found) == len(answer), (name, epoch, length, end)
-            assert found.keys() == wanted.keys(), (name, epoch, length, (end - ANCHOR) / HOUR)
-            for key, values in wanted.items():
-                for value, asked in values.items():
-                    place = name, epoch, length, (end - ANCHOR) / HOUR, key, value
-                    assert asked is ... or same(found[key][value], asked), (*place, found[key][value], asked)
+                by_query = expected(connection, groups, where)
+            by_key = {key_of(tuple(row[column] for column in columns)): row for row in answer}
+            assert len(by_key) == len(answer), (name, epoch, length, end)
+            assert by_key.keys() == by_query.keys(), (name, epoch, length, (end - ANCHOR) / HOUR)
+            for key, values in by_query.items():
+                for value, exact in values.items():
+                    location = name, epoch, length, (end - ANCHOR) / HOUR, key, value
+                    assert exact is ... or same(by_key[key][value], exact), (*location, by_key[key][value], exact)
             compared += 1
     return compared
 
@@ -229,18 +229,18 @@ def test_odd_values_are_counted_as_a_query_counts_them(tmp_path: Path, spark: Sp
 def test_aggregates_that_come_and_go_share_what_is_true(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     """Two over one stream, one or both of which are declared at each update, with a restatement and rollbacks between."""
     house = built(tmp_path, spark)
-    every, draw = dict(house.project.aggregates), random.Random(seed)  # noqa: S311 - choices of a test
+    aggregates, draw = dict(house.project.aggregates), random.Random(seed)  # noqa: S311 - choices of a test
     compared = 0
-    for place in range(10):
+    for number in range(10):
         names = draw.sample(["texts", "chosen", "living", "days"], draw.choice([1, 2, 2]))
-        house.project.aggregates = {name: every[name] for name in names}
+        house.project.aggregates = {name: aggregates[name] for name in names}
         house.project.declare()
         house.update(draw.choice([1, 2, 3, 8]), rows=draw.choice([0, 10, 20]))
         compared += require_sound(house, 20)
-        if place == 4:
+        if number == 4:
             house.project.updater().restate("a", since="first")
             house.note(len(house.files))
-        if place == 7:
+        if number == 7:
             files = house.known[house.project.epoch.number - 1]
             house.project.updater().rollback(house.project.epoch.number - 1)
             house.note(files)

@@ -83,8 +83,8 @@ def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path,
     drawn = Drawn(over_view(tmp_path, spark), random.Random(part))  # noqa: S311 - rows of a test
     drawn.update(1)
     drawn.update(1)
-    for place in range(3):
-        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + place) % 2], (part + 6 * place) / 18)
+    for number in range(3):
+        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + number) % 2], (part + 6 * number) / 18)
         require_sound(drawn)
     assert require_sound(drawn) > 20
     require_top(drawn.project)
@@ -100,12 +100,12 @@ def joined(directory: Path, spark: SparkSession, **keys: object) -> Project:
     """Two streams, their join, and what arrives in it by key."""
     streams = {name: stream(landing=f"landing/{name}", columns=COLUMNS, max_lifetime="3h") for name in ("a", "b")}
     views: dict[str, dict[str, object]] = {"pairs": {"sql": PAIRS, "search_key": "k", "short_lived": "report"}}
-    asked = {"from": "pairs", "group_by": ["k"], "select": SELECTED, "keep": "200h"}
+    common = {"from": "pairs", "group_by": ["k"], "select": SELECTED, "keep": "200h"}
     windows = {"windows": ["1h", "3h"], "every": ["1h", "1h"]}
-    aggregates: dict[str, dict[str, object]] = {"met": {**asked, **windows, **keys}}
+    aggregates: dict[str, dict[str, object]] = {"met": {**common, **windows, **keys}}
     if not keys:
         lengths = {"windows": [["1h", "3h"], ["3h", "2h"]], "over": "live"}
-        aggregates["paired"] = {**asked, **lengths, "select": {**SELECTED, "kinds": "count(DISTINCT w)"}}  # type: ignore[dict-item]
+        aggregates["paired"] = {**common, **lengths, "select": {**SELECTED, "kinds": "count(DISTINCT w)"}}  # type: ignore[dict-item]
     return Project(directory, spark, streams, views=views, aggregates=aggregates)
 
 
@@ -121,8 +121,8 @@ def land(project: Project, draw: random.Random, since: float, until: float) -> N
 def results(project: Project) -> set[tuple[object, ...]]:
     """Every result that the view ever had, seen by an epoch or not."""
     rows = [row for number in project.numbers for row in project.live("pairs", number)]
-    every = (*rows, *project._side("restored", "pairs", None))
-    return {tuple(row[name] for name in ("k", "v", "w", "_ts", "_exp", "at", "bt")) for row in every}
+    all_rows = (*rows, *project._side("restored", "pairs", None))
+    return {tuple(row[name] for name in ("k", "v", "w", "_ts", "_exp", "at", "bt")) for row in all_rows}
 
 
 def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tuple[int, int]]:
@@ -136,19 +136,19 @@ def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tupl
 
 def require_paired(project: Project, ends: Iterable[int]) -> int:
     """Compare the answers of windows with a length for each part with a query over all results; return how many there are."""
-    every = [(row[0], row[2], *map(hour, row[3:])) for row in results(project)]
-    given = {
+    all_results = [(row[0], row[2], *map(hour, row[3:])) for row in results(project)]
+    answers = {
         (row["window_length"], hour(row["window_end"]), row["k"]): (row["n"], row["high"], row["kinds"], row["full"])
         for row in project.stored("paired")
     }
     expected = {}
-    for length, (one, two), end in product(("1h, 3h", "3h, 2h"), ((1, 3), (3, 2)), ends):
-        for key in "xy" if length == f"{one}h, {two}h" else "":
-            own = [row for row in every if row[0] == key and row[3] > end and end - one < row[4] <= end]
-            found = [row[1] for row in own if end - two < row[5] <= end]
-            if found:
-                expected[length, end, key] = len(found), max(found), len(set(found)), True  # type: ignore[type-var]
-    assert {key: value for key, value in given.items() if key[1] in ends} == expected
+    for length, (left, right), end in product(("1h, 3h", "3h, 2h"), ((1, 3), (3, 2)), ends):
+        for key in "xy" if length == f"{left}h, {right}h" else "":
+            own = [row for row in all_results if row[0] == key and row[3] > end and end - left < row[4] <= end]
+            values = [row[1] for row in own if end - right < row[5] <= end]
+            if values:
+                expected[length, end, key] = len(values), max(values), len(set(values)), True  # type: ignore[type-var]
+    assert {key: value for key, value in answers.items() if key[1] in ends} == expected
     return len(expected)
 
 
@@ -169,13 +169,17 @@ def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: S
         now += slots
         project.update(now)
     expected: dict[tuple[str, int, str], tuple[int, int]] = {}
-    every = results(project)
+    joined_rows = results(project)
     for length, slots in (("1h", 1), ("3h", 3)):
         for end in range(1 + slots, now + 1):
             for key in "xy":
-                found = [row for row in every if row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end]  # type: ignore[arg-type]
-                if found:
-                    expected[length, end, key] = len(found), max(row[2] for row in found)  # type: ignore[type-var]
+                counted_rows = [
+                    row
+                    for row in joined_rows
+                    if row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end  # type: ignore[arg-type]
+                ]
+                if counted_rows:
+                    expected[length, end, key] = len(counted_rows), max(row[2] for row in counted_rows)  # type: ignore[type-var]
     assert len(expected) > 15
     assert met(project) == expected
     assert require_paired(project, range(2, now + 1)) > 15
@@ -229,12 +233,12 @@ def test_a_stop_at_each_step_leaves_answers_about_both_parts_once(part: int, tmp
     project, draw = paired(tmp_path, spark), random.Random(part)  # noqa: S311 - rows of a test
     land(project, draw, 0.01, 2)
     project.update(2)
-    for place, now in enumerate((3, 5)):
+    for number, now in enumerate((3, 5)):
         land(project, draw, now - 1.99, now)
         plan, _ = project.updater().plan(UpdateOptions(at=at(now)))
         assert plan is not None
         with suppress(StoppedError):  # a step without rows makes no commit
-            project.update(now, observer=stop_at(STOPS[part % 2], (part // 2 + 4 * place) * len(plan.steps) // 8))
+            project.update(now, observer=stop_at(STOPS[part % 2], (part // 2 + 4 * number) * len(plan.steps) // 8))
         project.update(now)
         require_paired(project, range(3, now + 1))
     assert require_paired(project, range(3, 6)) > 4
@@ -250,13 +254,13 @@ def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: Spar
     for now in (1, 2, 3):
         land(project, draw, now - 0.99, now)
         project.update(now)
-    known = sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h")
+    before = sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h")
     project.views["pairs"]["sql"] = PAIRS + " WHERE b.v < 10000000"
     project.declare()
     project.update(4)
     answers = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(4) and row["window_length"] == "3h"]
     assert {row["full"] for row in answers} == {False}
-    assert sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h") == known
+    assert sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h") == before
     live = [row for row in project.stored("alive") if to_micros(row["window_end"]) == at(4) and row["window_length"] == "3h"]
     assert sum(row["n"] for row in live) == sum(to_micros(row["_ts"]) > at(1) for row in project.live("pairs"))
     assert all(row["full"] for row in live)
@@ -270,10 +274,10 @@ def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: Spar
 
 def test_limited_time_does_not_answer_before_the_view_has_moved(tmp_path: Path, spark: SparkSession) -> None:
     """The stream has an aggregate, too, which is answered before views move; those over them wait for their rows."""
-    asked = {"group_by": ["k"], "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "9h"}
+    common = {"group_by": ["k"], "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "9h"}
     project = Project(tmp_path, spark, {"a": stream(columns=COLUMNS, max_lifetime="3h")}, warehouse={"aggregate_time": "1h"})
     project.views = {"rows": {"sql": "SELECT k, v FROM a", "search_key": "k", "short_lived": "report"}}
-    project.aggregates = {"own": {"from": "a", **asked}, "above": {"from": "rows", **asked}}
+    project.aggregates = {"own": {"from": "a", **common}, "above": {"from": "rows", **common}}
     project.declare()
     draw = random.Random(7)  # noqa: S311 - rows of a test
     for now in (1, 2, 3):
@@ -359,18 +363,18 @@ def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession
     project.updater().migrate(None, MigrationRequest())
     land(project, draw, 6.01, 8)
     project.update(8)
-    every = results(project)
+    joined_rows = results(project)
     newest = {key: value for key, value in met(project).items() if key[1] == 8}
     for (length, end, key), (n, _) in newest.items():
         slots = int(length.removesuffix("h"))
-        assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in every)  # type: ignore[arg-type]
+        assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in joined_rows)  # type: ignore[arg-type]
     assert {length for length, _, _ in newest} == {"2h", "4h"}
     alive = {key: n for key, (n, _) in met(project, "alive").items() if key[1] == 8}
     assert {length for length, _, _ in alive} == {"2h", "2h, 4h"}
     for (length, end, key), n in alive.items():
-        one, two = (2, 4) if "," in length else (9, 9)
-        times = [list(map(hour, row[3:])) for row in every if row[0] == key]
-        assert n == sum(begins > end - 2 and ends > end and end - one < a and end - two < b for begins, ends, a, b in times)
+        left, right = (2, 4) if "," in length else (9, 9)
+        times = [list(map(hour, row[3:])) for row in joined_rows if row[0] == key]
+        assert n == sum(begins > end - 2 and ends > end and end - left < a and end - right < b for begins, ends, a, b in times)
     assert list(check(project.root).findings) == []
 
 
@@ -393,12 +397,12 @@ def test_what_a_view_got_by_a_migration_is_counted_once(tmp_path: Path, spark: S
     assert state is not None
     assert state.view is not None
     assert state.view.failed is None
-    came = Counter(row["k"] for row in project.live("pairs") if to_micros(row["_ts"]) > at(2))
-    assert came.total() > 2
+    arrived = Counter(row["k"] for row in project.live("pairs") if to_micros(row["_ts"]) > at(2))
+    assert arrived.total() > 2
     land(project, draw, 3.01, 4)
     project.update(4)
     third = [row for row in project.stored("met") if row["window_length"] == "1h" and to_micros(row["window_end"]) == at(3)]
-    assert {row["k"]: (row["n"], row["full"]) for row in third} == {key: (count, False) for key, count in came.items()}
+    assert {row["k"]: (row["n"], row["full"]) for row in third} == {key: (count, False) for key, count in arrived.items()}
     land(project, draw, 4.01, 5)
     project.update(5)
     newest = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(5)]

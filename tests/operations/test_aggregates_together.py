@@ -30,7 +30,7 @@ ROWS = [("a", "x", 1), ("a", "y", 2), ("b", "x", 3), ("b", "y", 40)]
 def declared(directory: Path, spark: SparkSession, names: str) -> Project:
     """Some of eight aggregates, of which only the last shares synopses; conditions are Spark's to evaluate."""
     common = {"from": "a", "windows": ["1h", "2h"], "every": "1h", "keep": "9h"}
-    every: dict[str, dict[str, object]] = {
+    declarations: dict[str, dict[str, object]] = {
         "k": {**common, "group_by": ["k"], "where": "v < 10", "select": {"n": "count(*)", "kinds": "count(DISTINCT g)"}},
         "g": {**common, "group_by": ["g"], "where": "v > 1", "select": {"n": "sum(v)"}},
         "h": {**common, "group_by": ["concat(k, g) AS h"], "select": {"n": "max(v)"}},
@@ -40,18 +40,18 @@ def declared(directory: Path, spark: SparkSession, names: str) -> Project:
         "q": {**common, "where": "v = 40 OR v = 3", "group_by": ["k"], "select": {"n": "sum(v)"}},
         "r": {**common, "where": "v IN (1, 3, 40)", "group_by": ["k"], "select": {"n": "count(*)", "m": "avg(v)"}},
     }
-    aggregates = {name: every[name] for name in names}
+    aggregates = {name: declarations[name] for name in names}
     return Project(directory, spark, {"a": stream(columns=COLUMNS)}, aggregates=aggregates)
 
 
 def jobs(project: Project, spark: SparkSession) -> int:
     """Make three updates, and return how many jobs the last one takes."""
-    taken = 0
+    job_count = 0
     for now in (1, 2, 3):
         lines = (f"{k},{g},{v},{text(now - 0.5)},{text(now + 1)}" for k, g, v in ROWS)
         project.land(f"{now}.csv", csv(*lines, header="k,g,v,b,e"))
-        taken = jobs_of(spark, partial(project.update, now))
-    return taken
+        job_count = jobs_of(spark, partial(project.update, now))
+    return job_count
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def test_aggregates_share_the_job_of_their_stream(
     many: tuple[Project, int], tmp_path: Path, spark: SparkSession
 ) -> None:
     """Eight synopses take as many jobs as one does, and every answer is that of its own query."""
-    project, taken = many
-    assert taken == jobs(declared(tmp_path / "one", spark, "g"), spark)
+    project, job_count = many
+    assert job_count == jobs(declared(tmp_path / "one", spark, "g"), spark)
     newest = {name: [row for row in project.stored(name) if row["window_length"] == "2h"] for name in "kghoi"}
     hour = {name: [row for row in rows if row["epoch"] == 2] for name, rows in newest.items()}
     assert {row["k"]: (row["n"], row["kinds"]) for row in hour["k"]} == {"a": (4, 2), "b": (2, 1)}
@@ -81,12 +81,12 @@ def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]
     project, _ = many
     newest = [row for row in project.stored("r") if row["window_length"] == "2h" and row["epoch"] == 2]
     assert {row["k"]: (row["n"], row["m"], row["full"]) for row in newest} == {"a": (2, 1.0, True), "b": (4, 21.5, True)}
-    kept = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
-    assert (len(kept), kept.count("v IN (1, 3, 40)")) == (8, 0)
-    told = explained_aggregate(project.updater().catalog, "r", project.epoch)
-    assert told is not None
-    assert [each.where for each in told.synopses] == ["v = 1", "v = 40 OR v = 3"]
-    assert "where v = 1; " in "\n".join(aggregate_report(told).lines)
+    conditions = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
+    assert (len(conditions), conditions.count("v IN (1, 3, 40)")) == (8, 0)
+    explanation = explained_aggregate(project.updater().catalog, "r", project.epoch)
+    assert explanation is not None
+    assert [synopsis.where for synopsis in explanation.synopses] == ["v = 1", "v = 40 OR v = 3"]
+    assert "where v = 1; " in "\n".join(aggregate_report(explanation).lines)
 
 
 def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spark: SparkSession) -> None:
@@ -102,15 +102,15 @@ def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spar
         lines = (f"{k},{g},{v},{text(now - 0.5)},{text(now + 1)}" for k, g, v in (*ROWS, ("a", "z", 2)))
         project.land(f"{now}.csv", csv(*lines, header="k,g,v,b,e"))
         project.update(now)
-    found = {(row["k"], row["epoch"], row["window_length"]): (row["n"], row["t"], row["full"]) for row in project.stored("x")}
-    assert found == {
+    answers = {(row["k"], row["epoch"], row["window_length"]): (row["n"], row["t"], row["full"]) for row in project.stored("x")}
+    assert answers == {
         ("a", 2, "1h"): (2, 4, True), ("a", 2, "2h"): (2, 4, False), ("a", 3, "1h"): (2, 4, True), ("a", 3, "2h"): (4, 8, True),
     }  # fmt: skip
-    kept = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
-    assert sorted(map(str, kept)) == ["v = 1", "v = 2", "v IN (1, 2)"], "an extreme has one of its own, which begins later"
-    told = explained_aggregate(project.updater().catalog, "x", project.epoch)
-    assert told is not None
-    lines = aggregate_report(told).lines
+    conditions = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
+    assert sorted(map(str, conditions)) == ["v = 1", "v = 2", "v IN (1, 2)"], "an extreme has one of its own, which begins later"
+    explanation = explained_aggregate(project.updater().catalog, "x", project.epoch)
+    assert explanation is not None
+    lines = aggregate_report(explanation).lines
     assert [line.strip().partition(";")[0] for line in lines if ", where v " in line] == [
         "count of rows, count(v), sum(v), where v IN (1, 2)", "less count of rows, count(v), sum(v), where v = 1",
     ]  # fmt: skip

@@ -74,7 +74,8 @@ def run(project: Project, hours: tuple[int, ...] = HOURS) -> Project:
 def archived(project: Project, name: str = "a", number: int | None = None) -> Counter[tuple[str, float, float]]:
     """Return key, arrival and end in hours of the rows that an archive shows."""
     return Counter(
-        ((each["k"] or ""), _hours(each["_ts"]), _hours(each["expired_at"])) for each in project.live(f"{name}_archive", number)
+        ((record["k"] or ""), _hours(record["_ts"]), _hours(record["expired_at"]))
+        for record in project.live(f"{name}_archive", number)
     )
 
 
@@ -126,9 +127,9 @@ def test_an_archive_has_what_expired_at_every_epoch(kept: Project, name: str) ->
     for number, hour in enumerate(HOURS):
         assert archived(kept, name, number) == ended(hour), hour
     assert ended(HOURS[-1]).total() == 6
-    told = replayed(kept.root, [name, f"{name}_archive"])
-    assert told[name, "expire"] == told[f"{name}_archive", "insert"] == 6 - ended(HOURS[0]).total()
-    assert {kind for table, kind in told if table != name} == {"insert"}
+    counts = replayed(kept.root, [name, f"{name}_archive"])
+    assert counts[name, "expire"] == counts[f"{name}_archive", "insert"] == 6 - ended(HOURS[0]).total()
+    assert {kind for table, kind in counts if table != name} == {"insert"}
 
 
 def test_an_archive_is_a_table_as_any_other(kept: Project) -> None:
@@ -228,9 +229,9 @@ def test_an_erased_key_leaves_the_archive_too(copy: Project) -> None:
         copy.updater().erase("a_archive", ["u"])
     for hour in ROWS:
         (copy.directory / "landing/a" / f"{hour}.csv").unlink()
-    found, receipt = copy.updater().erase("a", ["u", None])
+    outlook, receipt = copy.updater().erase("a", ["u", None])
     assert receipt is not None
-    assert (found.rows, receipt.rows, receipt.proof.traces) == (3, 3, ())
+    assert (outlook.rows, receipt.rows, receipt.proof.traces) == (3, 3, ())
     assert archived(copy) == Counter({row: count for row, count in ended(6).items() if row[0] not in ("u", "")})
     assert archived(copy, "b") == ended(6)
     assert check(copy.root).findings == ()

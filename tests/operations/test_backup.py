@@ -57,7 +57,7 @@ def waiting(frozen: Frozen) -> set[tuple[str, str]]:
     """Return the landing files that an update would load."""
     catalog = Warehouse.open(frozen.directory).catalog
     inputs, _ = stream_inputs(catalog, newest_epoch(frozen.root), {}, frozen.clock)
-    return {(given.stream.name, file.path) for given in inputs for group in given.groups for file in group.files}
+    return {(incoming.stream.name, file.path) for incoming in inputs for group in incoming.groups for file in group.files}
 
 
 def test_it_is_brought_back_whole(frozen: Frozen, tmp_path: Path) -> None:
@@ -228,10 +228,10 @@ def test_damage_is_not_backed_up(small: Frozen, tmp_path: Path, kind: str, damag
     write_ledger(small.root, replace(newest, number=newest.number - 2))
     victim = some_file(small, kind)
     damage(victim)
-    taken: list[str] = []
+    copied: list[str] = []
     with pytest.raises(BackupError, match=victim.name):
-        back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, after=taken.append)
-    assert max(Counter(taken).values(), default=0) <= 2
+        back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, after=copied.append)
+    assert max(Counter(copied).values(), default=0) <= 2
     with pytest.raises(BackupError, match="was stopped"):
         read_backup(tmp_path / "backup")
 

@@ -117,10 +117,10 @@ def test_a_commit_that_is_given_up_is_taken_back_by_another(begun: Project) -> N
     base = begun.epoch.entry("tables/a")
     assert base is not None
     lost = next(commits_after(table, base.version))
-    kept = entry_path(table, lost.version).read_bytes()
+    entry = entry_path(table, lost.version).read_bytes()
     _lose(table, lost.version)
     begun.update(2)
-    assert entry_path(table, lost.version).read_bytes() == kept
+    assert entry_path(table, lost.version).read_bytes() == entry
     log = list(commits_after(table, base.version))
     assert [commit.reverses for commit in log] == [None, base.version, None]
     assert [commit.version for commit in counting(log)] == [base.version + 3]

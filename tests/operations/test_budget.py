@@ -128,8 +128,8 @@ class Drawn:
     @property
     def pairs(self) -> int | None:
         """How many results the budget allows; None where it counts something else."""
-        found: int | None = self.project.views["some"]["budget"].get("pairs")  # type: ignore[attr-defined]
-        return found
+        limit: int | None = self.project.views["some"]["budget"].get("pairs")  # type: ignore[attr-defined]
+        return limit
 
 
 @contextmanager
@@ -316,9 +316,9 @@ def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: Spark
     """How many equal results were made of the last one says nothing of others, once it has ended."""
     project = declare(tmp_path, spark, pairs=3, above=False)
     ends = (2, 3, 2.5, 4, 4, 5, 2.2, 5.5)
-    lines = [f"p,{text(0.5)},{text(end)},{place}" for place, end in enumerate(ends)]
+    lines = [f"p,{text(0.5)},{text(end)},{number}" for number, end in enumerate(ends)]
     project.land("1.csv", csv(*lines, header="k,b,e,x"), landing="landing/a")
-    lines = [f"p,{text(0.5)},{text(9)},{place}" for place in range(2)]
+    lines = [f"p,{text(0.5)},{text(9)},{number}" for number in range(2)]
     project.land("1.csv", csv(*lines, header="k,b,e,y"), landing="landing/c")
     for slot in (1, 2, 3, 4):
         project.update(slot)
@@ -389,14 +389,14 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
     project = declare(tmp_path, spark)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
-    verdicts = {each.view: each.outcome for each in verdicts_of(project.root, project.epoch, spark)}
+    verdicts = {verdict.view: verdict.outcome for verdict in verdicts_of(project.root, project.epoch, spark)}
     assert set(verdicts.values()) == {"same"}
     with Reader.open(project.root) as reader:
         assert reader.scan("exact").metadata.get("stream_wh.owed") is None
         for table in ("some", "met"):
-            told = reader.scan(table).metadata
-            assert (told["stream_wh.owed"], float(told["stream_wh.share"])) == ("some", pytest.approx(5 / 14))
-            assert told["stream_wh.owed_rows"] == "10"
+            metadata = reader.scan(table).metadata
+            assert (metadata["stream_wh.owed"], float(metadata["stream_wh.share"])) == ("some", pytest.approx(5 / 14))
+            assert metadata["stream_wh.owed_rows"] == "10"
         (row,) = reader.sql("SELECT owed_least, owed_most, share_least, owed_rows FROM _epochs").arrow().to_pylist()
         assert [*row.values()] == [9, 9, pytest.approx(5 / 14), 10]
     warehouse = Warehouse(project.directory, project.root)
@@ -416,8 +416,11 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
     assert state is not None
     assert state.view is not None
     whole = replace(state, view=replace(state.view, ledger=Ledger(through=1)))
-    tables = tuple(whole if each.name == "some" else each for each in project.epoch.tables)
-    claimed = {each.view: each.outcome for each in verdicts_of(project.root, replace(project.epoch, tables=tables), spark)}
+    tables = tuple(whole if state.name == "some" else state for state in project.epoch.tables)
+    claimed = {
+        verdict.view: verdict.outcome
+        for verdict in verdicts_of(project.root, replace(project.epoch, tables=tables), spark)
+    }
     assert claimed["some"] == "differs"
 
 

@@ -146,9 +146,9 @@ class Hostile:
         with duckdb.connect() as engine:
             for table in ("a", "c", *self.project.views):
                 _register(engine, table, self.project.live(table))
-            some, exact = _bag(engine, _timed("part")), _bag(engine, _joined(self.sql))
-            assert some <= exact, "no result twice, none that is not one"
-            missing, owed = (exact - some).total(), ledger(self.project, "part")
+            produced, exact = _bag(engine, _timed("part")), _bag(engine, _joined(self.sql))
+            assert produced <= exact, "no result twice, none that is not one"
+            missing, owed = (exact - produced).total(), ledger(self.project, "part")
             assert not (missing and owed.complete)
             if owed.exact is not None:
                 assert (owed.exact, owed.least <= missing <= owed.most) == (exact.total(), True)
@@ -174,10 +174,10 @@ def _joined(sql: str) -> str:
 
 
 def _bag(engine: duckdb.DuckDBPyConnection, query: str) -> Counter[tuple[object, ...]]:
-    found = engine.sql(query)
-    names = sorted(found.columns)
-    places = [found.columns.index(name) for name in names]
-    return Counter(tuple(row[place] for place in places) for row in found.fetchall())
+    result = engine.sql(query)
+    names = sorted(result.columns)
+    positions = [result.columns.index(name) for name in names]
+    return Counter(tuple(row[position] for position in positions) for row in result.fetchall())
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 33))])

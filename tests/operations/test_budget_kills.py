@@ -53,7 +53,7 @@ def test_each_moment(verb: str, tmp_path: Path, spark: SparkSession) -> None:
     moved = Moved(declared(Project(tmp_path, spark), 2), verb)
     seen: list[Moment] = []
     moved.move(seen.append)
-    moments = {(each.point, each.step) for each in seen if each.point != Point.SUMMED_UP}  # only now and then
+    moments = {(moment.point, moment.step) for moment in seen if moment.point != Point.SUMMED_UP}  # only now and then
     assert {point for point, _ in moments} >= {Point.LOCKED, Point.PLAN_WRITTEN, Point.STEP_COMMITTED, Point.EPOCH_WRITTEN}
     assert len({step for point, step in moments if point == Point.STEP_READY}) > 3, "the view, and those above it"
     missed = [moment for moment in sorted(moments, key=str) if not _stopped_at(moved, *moment)]

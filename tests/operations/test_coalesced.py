@@ -128,11 +128,11 @@ def move(every: dict[str, Model], hours: int, before: int) -> None:
 def runs(rows: list[dict[str, Any]]) -> list[Run]:
     """Rows as the model has them; the value is that of the first member."""
     shown = [next(name for name in ("v", "first_v", "holds") if name in row) for row in rows]
-    found = [
+    stored_runs = [
         (row["k"], row[name], to_micros(row["valid_from"]), to_micros(row["valid_to"]), row["members"])
         for row, name in zip(rows, shown, strict=True)
     ]
-    return sorted(found, key=lambda run: (run[0] is not None, run[0] or "", run[2]))
+    return sorted(stored_runs, key=lambda run: (run[0] is not None, run[0] or "", run[2]))
 
 
 def expected(model: Model) -> list[Any]:
@@ -199,11 +199,11 @@ def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
 
 def test_the_rows_of_every_epoch_are_those_of_the_model(moved: Project) -> None:
     """Dead points, late ones, deferred ones and repeated ones; the window's edge cuts rows of groups without new points."""
-    every = models()
+    all_models = models()
     for epoch, (hour, before) in enumerate(zip(ROWS, (0, *ROWS), strict=False)):
-        move(every, hour, before)
+        move(all_models, hour, before)
         with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
-            for name, model in every.items():
+            for name, model in all_models.items():
                 assert runs(reader.scan(name).arrow().to_pylist()) == expected(model), (epoch, name)
 
 
@@ -219,18 +219,18 @@ def test_views_on_top_are_their_queries_at_every_epoch(moved: Project) -> None:
     for epoch in moved.numbers:
         with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
             for name, sql in VIEWS.items():
-                found = reader.scan(name).arrow().to_pylist()
-                asked = reader.sql(sql).arrow().to_pylist()
-                assert sorted(map(repr, found)) == sorted(map(repr, asked)), (epoch, name)
-                seen[name] += len(found)
+                scanned = reader.scan(name).arrow().to_pylist()
+                queried = reader.sql(sql).arrow().to_pylist()
+                assert sorted(map(repr, scanned)) == sorted(map(repr, queried)), (epoch, name)
+                seen[name] += len(scanned)
     assert all(seen.values())
 
 
 def test_a_cut_row_is_a_change(moved: Project) -> None:
     """The edge takes members of a group in which nothing arrived: a row as it was and as it is; what left altogether expired."""
     with Reader.open(moved.root) as reader:
-        found = reader.changes("by_value", since=3).arrow().to_pylist()
-    cut = [(row["k"], row["_change_type"], to_micros(row["valid_from"]), row["members"]) for row in found]
+        changes = reader.changes("by_value", since=3).arrow().to_pylist()
+    cut = [(row["k"], row["_change_type"], to_micros(row["valid_from"]), row["members"]) for row in changes]
     assert ("p", "update_preimage", stamp(1.5), 3) in cut
     assert ("p", "update_postimage", stamp(2.2), 2) in cut
     assert ("q", "expire", stamp(1.6), 1) in cut
@@ -268,22 +268,22 @@ def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
         with Reader(moved.root, read_epoch(moved.root, 2), hot=hot) as reader:
             plain, now = ends(reader.scan("by_value")), stamp(3)
             assert plain[True] != {now}
-            wanted = {True: {now}, False: plain[False]}
-            assert ends(reader.scan("by_value", open_until="now")) == wanted
-            assert ends(reader.scan("by_value", where="valid_to > valid_from", open_until="now")) == wanted
-            assert ends(reader.sql("SELECT * FROM by_value", open_until="now")) == wanted
+            expected_ends = {True: {now}, False: plain[False]}
+            assert ends(reader.scan("by_value", open_until="now")) == expected_ends
+            assert ends(reader.scan("by_value", where="valid_to > valid_from", open_until="now")) == expected_ends
+            assert ends(reader.sql("SELECT * FROM by_value", open_until="now")) == expected_ends
             assert ends(reader.sql("SELECT * FROM by_value")) == plain
             assert ends(reader.probe("by_value", ["p"], open_until="now"))[True] == {now}
             assert ends(reader.scan("by_value", open_until="now", now=stamp(3.5)))[True] == {stamp(3.5)}
             lasting = "SELECT max(duration(by_value, 'minutes')) FROM by_value"
             assert reader.sql(lasting, open_until="now").all() > reader.sql(lasting).all()
-            for asked in (lambda: reader.scan("a", open_until="now"), lambda: reader.probe("lasting", ["p"], open_until="now")):
+            for refused in (lambda: reader.scan("a", open_until="now"), lambda: reader.probe("lasting", ["p"], open_until="now")):
                 with pytest.raises(UsageError, match="is no coalesced table, so it has no open rows"):
-                    asked()
+                    refused()
             assert ends(reader.probe("rising", ["p"], open_until="now"))[True] == {now}
-            for given in ({"keys": [("p", instant(3))]}, {"from_": ("p", instant(2))}, {"to": ("q", instant(2))}):
+            for key_range in ({"keys": [("p", instant(3))]}, {"from_": ("p", instant(2))}, {"to": ("q", instant(2))}):
                 with pytest.raises(UsageError, match='the search key of "rising" has valid_to, which open_until changes'):
-                    reader.probe("rising", **given, open_until="now")
+                    reader.probe("rising", **key_range, open_until="now")
             with pytest.raises(UsageError, match=r"open_until is 'then'; allowed: \"now\""):
                 reader.sql("SELECT 1", open_until="then")  # type: ignore[arg-type]
 
@@ -316,7 +316,7 @@ def test_a_killed_update_is_finished_once(point: Point, begun: Project, moved: P
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if step.stream == "newest")
+    number = next(index for index, step in enumerate(plan.steps) if step.stream == "newest")
     with pytest.raises(StoppedError):
         project.update(5, observer=stop_at(point, number))
     project.update(5)
@@ -346,7 +346,7 @@ def test_one_that_is_new_or_changed_begins_with_history(begun: Project, moved: P
     project.declare()
     report = project.update(3)
     assert table(project, "later") == table(begun)
-    assert any('coalesced table "newest" is rebuilt, since its declaration changed' in each for each in report.epochs[0].warnings)
+    assert any('coalesced table "newest" is rebuilt, since its declaration changed' in line for line in report.epochs[0].warnings)
     state = project.epoch.table("later")
     assert state is not None
     assert state.coalesced is not None
@@ -378,9 +378,9 @@ def test_rows_in_a_cell_of_others_are_a_fault(begun: Project, tmp_path: Path) ->
         values["valid_from"] = [instant(3) for _ in values["valid_from"]]
 
     rewrite(cells[0], moved)
-    found = [finding.message for finding in check(project.root).faults if finding.code == "misplaced"]
-    assert len(found) == 2
-    assert found[0].startswith("1 open rows lie in a cell of closed ones")
+    messages = [finding.message for finding in check(project.root).faults if finding.code == "misplaced"]
+    assert len(messages) == 2
+    assert messages[0].startswith("1 open rows lie in a cell of closed ones")
 
 
 def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
@@ -410,12 +410,12 @@ def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_
     project.declare()
     with limited(driver_rows=0, array_values=0, apart_rows=0):  # by Spark
         project.update(5)
-    every = models()
+    all_models = models()
     for hour, earlier in ((1, 0), (2, 1), (3, 2)):
-        move(every, hour, earlier)
-    every["by_value"].window = 3 * HOUR
-    move(every, 5, 3)
-    assert table(project) == expected(every["by_value"])
+        move(all_models, hour, earlier)
+    all_models["by_value"].window = 3 * HOUR
+    move(all_models, 5, 3)
+    assert table(project) == expected(all_models["by_value"])
     assert table(project, "newest") == at_five(moved, "newest")
     ends = [(to_micros(row["_exp"]), max(row["_stamps"])) for row in project.stored("by_value")]
     assert {exp - last for exp, last in ends if exp > stamp(5)} == {3 * HOUR + 1}

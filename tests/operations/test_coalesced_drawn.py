@@ -46,7 +46,7 @@ def test_rows_made_while_points_are_written_are_those_of_the_model(
     project.coalesced = {"by_value": project.coalesced["by_value"]}
     project.declare()
     made: list[EncodedRuns] = []
-    monkeypatch.setattr(coalesced_source, "encoded_runs", lambda *given: made.append(encoded_runs(*given)) or made[-1])
+    monkeypatch.setattr(coalesced_source, "encoded_runs", lambda *arguments: made.append(encoded_runs(*arguments)) or made[-1])
     drawn = DrawnPoints(project, random.Random(seed))  # noqa: S311 - points of a test
     drawn.update(2)
     drawn.update(drawn.draw.choice([1, 2]), way="arrays", stopped=(drawn.draw.choice(POINTS), drawn.draw.random()))

@@ -55,12 +55,12 @@ def left(project: Project) -> list[object]:
     """The rows and stamps of the tables; then the rows after the next update."""
     names = sorted(project.coalesced)
     stored = [name for name in names if project.epoch.table(name) is not None]
-    found: list[object] = [table(project, name) for name in names]
-    found += [sorted(repr((row["k"], row["_stamps"])) for row in project.live(name)) for name in stored]
+    content: list[object] = [table(project, name) for name in names]
+    content += [sorted(repr((row["k"], row["_stamps"])) for row in project.live(name)) for name in stored]
     assert list(check(project.root).findings) == []
     project.update(5)
     assert list(check(project.root).findings) == []
-    return [*found, *(table(project, name) for name in names)]
+    return [*content, *(table(project, name) for name in names)]
 
 
 def test_a_drawn_moment_of_a_migration(begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
@@ -139,7 +139,7 @@ def stopped_at_each(
     with limited(driver_rows=0, apart_rows=0):
         counted, project = Moments(), copied(directory / "undisturbed")
         verb(project, counted)
-        wanted = found(project)
+        undisturbed = found(project)
         numbers = range(1, counted.seen + 1)
         drawn = random.Random(counted.seen).sample(numbers, most or len(numbers))  # noqa: S311 - moments of a test
         for number in sorted(drawn):
@@ -150,4 +150,4 @@ def stopped_at_each(
             project.updater().repair()
             if verb is VERBS["erase"] or project.epoch.number == before:
                 verb(project, Moments())
-            assert found(project) == wanted, number
+            assert found(project) == undisturbed, number

@@ -36,7 +36,7 @@ def copy(history: Project, tmp_path: Path) -> Project:
 
 def values(project: Project, column: str, table: str = "a") -> dict[str, Any]:
     """Return a column of the live rows by key."""
-    return {each["k"]: each[column] for each in project.live(table)}
+    return {record["k"]: record[column] for record in project.live(table)}
 
 
 def test_old_rows_have_null_in_a_declared_column_for_every_reader(copy: Project) -> None:
@@ -59,11 +59,13 @@ def test_old_rows_have_null_in_a_declared_column_for_every_reader(copy: Project)
         assert warehouse.sql("SELECT sum(n), count(n), count(*) FROM a").all() == [(4, 1, 3)]
         assert warehouse.probe("a", ["y"], columns=["n"]).all() == [(4,)]
     table = DeltaTable(str(copy.root / state.path), version=state.version).to_pyarrow_table(columns=["k", "n"])
-    assert {each["k"]: each["n"] for each in table.to_pylist()}.items() >= {"w": None, "w2": None, "y": 4}.items()
+    assert {record["k"]: record["n"] for record in table.to_pylist()}.items() >= {"w": None, "w2": None, "y": 4}.items()
     assert copy.spark is not None
     delta = copy.spark.read.format("delta").option("versionAsOf", state.version).load(str(copy.root / state.path))
     assert {row["k"]: row["n"] for row in delta.where("_exp_slot > 5").collect()} == {"w": None, "w2": None, "y": 4}
-    assert {each["k"]: (each["n"], each["known"]) for each in copy.live("counts")} == {"w": (1, 0), "w2": (1, 0), "y": (1, 1)}
+    assert {record["k"]: (record["n"], record["known"]) for record in copy.live("counts")} == {
+        "w": (1, 0), "w2": (1, 0), "y": (1, 1),
+    }  # fmt: skip
     assert "n" not in copy.live(number=2)[0]
     assert check(copy.root).findings == ()
 
@@ -131,12 +133,12 @@ def test_files_bring_columns(tmp_path: Path, spark: SparkSession, form: str) -> 
     land(3, size=8, color="red")
     project.update(3)
     assert values(project, "color") == {"r1": None, "r2": None, "r3": "red"}
-    assert not any({"size", "color"} & each.keys() for each in project.live("each"))
+    assert not any({"size", "color"} & record.keys() for record in project.live("each"))
     project.change(unknown_columns="reject", columns={**COLUMNS, "size": "bigint" if form == "parquet" else "string"})
     project.update(4)
     assert values(project, "size")["r2"] == seven
     assert values(project, "color")["r3"] == "red"
-    assert {each["size"] for each in project.live("each")} == {None, seven, 8 if form == "parquet" else "8"}
+    assert {record["size"] for record in project.live("each")} == {None, seven, 8 if form == "parquet" else "8"}
     assert check(project.root).findings == ()
 
 

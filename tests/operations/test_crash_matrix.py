@@ -118,22 +118,22 @@ def completed(witness: Witness) -> None:
     assert (epoch.slot, witness.model.begun) == (witness.slot, None)
     assert database_difference(witness.project.root, epoch) is None
     for name in ("rows", *witness.project.views):
-        held = newest_state(witness.project.root / "live" / name)
-        assert held is not None
-        assert held.epoch == epoch.number
+        state = newest_state(witness.project.root / "live" / name)
+        assert state is not None
+        assert state.epoch == epoch.number
 
 
 def attacked(witness: Witness, moment: tuple[Point, int], act: Callable[[Moment], None]) -> tuple[bool, WarehouseError | None]:
     """Update under attack, check what is left, and return whether the moment came, and what the update said."""
-    attack, told = Attack(moment, act), None
+    attack, failure = Attack(moment, act), None
     try:
         moved(witness, attack)
     except WarehouseError as error:
-        told = error
+        failure = error
     except StoppedError:
         pass
     witness.check()
-    return attack.done, told
+    return attack.done, failure
 
 
 def jvm(spark: SparkSession) -> int:
@@ -198,12 +198,12 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
             numbers = (len(witness.model.states), len(witness.model.states) + 1)
             logs = list(root.glob("*/*/_delta_log"))
             newest = [max(int(path.stem) for path in log.glob("0*.json")) for log in logs]
-            places = [record(root, number) for number in numbers for record in (plan_path, epoch_path)]
-            places += [entry_path(log.parent, version + 1) for log, version in zip(logs, newest, strict=True)]
-            blocks += [place.with_name(f".{place.name}.{os.getpid()}.tmp") for place in places]
+            paths = [record(root, number) for number in numbers for record in (plan_path, epoch_path)]
+            paths += [entry_path(log.parent, version + 1) for log, version in zip(logs, newest, strict=True)]
+            blocks += [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in paths]
             blocks.append(root / f".{DATABASE}.tmp")
-            for each in blocks:
-                each.mkdir()
+            for directory in blocks:
+                directory.mkdir()
 
         slot = witness.land()
         witness.project.clock = at(slot)
@@ -212,8 +212,8 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
         except StorageFailedError:
             said += 1
         finally:
-            for each in blocks:
-                each.rmdir()
+            for directory in blocks:
+                directory.rmdir()
         witness.check()
     assert said >= len(MOMENTS[::2]) - 2
     completed(witness)
@@ -256,13 +256,13 @@ def test_spark_loses_its_work(viewed: Witness, spark: SparkSession) -> None:
             threading.Thread(target=again_and_again, daemon=True).start()
 
         try:
-            _, told = attacked(viewed, moment, cancel)
+            _, failure = attacked(viewed, moment, cancel)
         finally:
             stop.set()
-        if told is not None:
+        if failure is not None:
             said += 1
-            assert isinstance(told, SparkLostError), told
-            assert told.exit_code == 3
+            assert isinstance(failure, SparkLostError), failure
+            assert failure.exit_code == 3
     assert said >= 4
     completed(viewed)
     assert all(state.view is None or state.view.failed is None for state in viewed.project.epoch.tables)
@@ -290,22 +290,22 @@ def test_a_plan_cut_short_before_anything_was_done(witness: Witness, share: floa
 
 def test_a_plan_cut_short_while_tables_depend_on_it(witness: Witness) -> None:
     """The update names the file and changes nothing; readers have the last epoch; the file put back, it is completed."""
-    kept: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
 
     def cut(moment: Moment) -> None:
         path = plan_path(witness.project.root, moment.epoch)
-        kept[path] = path.read_bytes()
+        contents[path] = path.read_bytes()
         truncated(path, 0.5)
         raise StoppedError
 
     with pytest.raises(StoppedError):
         moved(witness, Attack((Point.STEP_COMMITTED, 1), cut))
-    (path,) = kept
+    (path,) = contents
     witness.check()
     with pytest.raises(RecordDamagedError, match=path.name):
         moved(witness)
     witness.check()
-    path.write_bytes(kept[path])
+    path.write_bytes(contents[path])
     completed(witness)
 
 

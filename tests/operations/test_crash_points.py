@@ -119,8 +119,8 @@ def test_an_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
     project.update(3)
     assert project.keys() == "a0 a1 a2 late w w2"
     assert project.counts().taken == 1
-    assert [kept["raw"] for kept in project.rejected() if kept["epoch"] == 1] == [
-        kept["raw"] for kept in undisturbed["rejected"] if kept["epoch"] == 1
+    assert [record["raw"] for record in project.rejected() if record["epoch"] == 1] == [
+        record["raw"] for record in undisturbed["rejected"] if record["epoch"] == 1
     ]
 
 
@@ -135,9 +135,9 @@ def test_a_first_update_stopped_again_and_again_makes_what_an_undisturbed_one_ma
     assert steps == [0, 1, 2, 3, 4, 5]
     assert [project.numbers, project.update(1).epochs] == [[0], ()]
     expected = begun.picture(number=0)
-    found = project.picture()
-    assert found == {**expected, "files": found["files"]}
-    assert found["files"] == [("a", ["1.csv"])]
+    picture = project.picture()
+    assert picture == {**expected, "files": picture["files"]}
+    assert picture["files"] == [("a", ["1.csv"])]
 
 
 def _stopped_everywhere(project: Project, epoch: Callable[[], int | None]) -> Iterator[tuple[Point, int]]:
@@ -150,12 +150,12 @@ def _stopped_everywhere(project: Project, epoch: Callable[[], int | None]) -> It
             raise StoppedError
 
     while True:
-        known = len(seen)
+        count = len(seen)
         try:
             project.update(1, observer=observe)
         except StoppedError:
             written = Point.EPOCH_WRITTEN in [point for point, _ in seen]
             assert epoch() == (0 if written else None)
-        if len(seen) == known:
+        if len(seen) == count:
             break
         yield seen[-1]

@@ -29,8 +29,8 @@ def flip(path: Path) -> bytes:
     """Change one bit of a page's values, and return what the file had."""
     whole = path.read_bytes()
     chunk = pq.read_metadata(path).row_group(0).column(0)
-    place = chunk.data_page_offset + chunk.total_compressed_size - 2
-    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    offset = chunk.data_page_offset + chunk.total_compressed_size - 2
+    path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 1]) + whole[offset + 1 :])
     return whole
 
 
@@ -66,9 +66,9 @@ def test_spark_verifies_pages(loaded: Project, tmp_path: Path) -> None:
     flip(path)
     project.views["most"] = {"sql": "SELECT k, max(e) AS last FROM a GROUP BY k", "search_key": "k"}
     project.declare()
-    with pytest.raises(DamagedFileError) as told:
+    with pytest.raises(DamagedFileError) as error:
         project.update(2)
-    assert told.value.path == str(path)
+    assert error.value.path == str(path)
 
 
 def test_a_resumed_update_does_not_trust_damaged_files(loaded: Project, tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def flip_header(path: Path) -> bytes:
     """Change a bit of the first page's header, which no page's checksum covers, and return what the file had."""
     whole = path.read_bytes()
     chunk = pq.read_metadata(path).row_group(0).column(0)
-    place = (chunk.dictionary_page_offset or chunk.data_page_offset) + 5
-    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    offset = (chunk.dictionary_page_offset or chunk.data_page_offset) + 5
+    path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 1]) + whole[offset + 1 :])
     return whole
 
 
@@ -126,7 +126,7 @@ def directories_of(project: Project) -> list[tuple[str, int]]:
 
 def written_again(before: Project, after: Project) -> dict[str, str]:
     """Return a file with live rows that the last update of each table wrote again, by directory, in the order of the steps."""
-    found: list[tuple[int, str, str]] = []
+    rewritten: list[tuple[int, str, str]] = []
     window_time = after.epoch.window_time
     for path, version in directories_of(before):
         state = replay(before.root / path, version)
@@ -134,8 +134,8 @@ def written_again(before: Project, after: Project) -> dict[str, str]:
             for file in commit.removed:
                 stats = json.loads(state.files[file]["stats"])["maxValues"] if file in state.files else {}
                 if "_exp_slot" not in stats or ANCHOR + stats["_exp_slot"] * HOUR > window_time:
-                    found.append((int(commit.metadata["step"]), path, file))
-    return {path: file for _, path, file in sorted(found)}
+                    rewritten.append((int(commit.metadata["step"]), path, file))
+    return {path: file for _, path, file in sorted(rewritten)}
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +161,9 @@ def test_what_is_written_again_is_verified_first(
     versions = dict(directories_of(project))
     for path, file in files.items():
         whole = damaged(project.root / path / file)
-        with pytest.raises(DamagedFileError) as told:
+        with pytest.raises(DamagedFileError) as error:
             project.update(2)
-        assert told.value.path == str(project.root / path / file)
+        assert error.value.path == str(project.root / path / file)
         assert list(commits_after(project.root / path, versions[path])) == []
         assert project.epoch.number == loaded.epoch.number
         (project.root / path / file).write_bytes(whole)

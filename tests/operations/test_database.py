@@ -31,7 +31,7 @@ FILTERED: dict[str, object] = {"sql": "SELECT k, e FROM a WHERE k <> 'k1'", "sea
 
 def _landed(slot: int) -> str:
     """Rows of one slot, each of which ends in another of the next eight, and one that is dead when it comes."""
-    return csv(*(row(f"k{place}", slot - 0.5, slot + place - 0.5) for place in range(1, 9)), row("gone", slot - 0.5, slot - 0.1))
+    return csv(*(row(f"k{n}", slot - 0.5, slot + n - 0.5) for n in range(1, 9)), row("gone", slot - 0.5, slot - 0.1))
 
 
 @pytest.mark.parametrize("updates", [30, pytest.param(100, marks=pytest.mark.long)])
@@ -47,7 +47,7 @@ def test_updates_with_connections_open(tmp_path: Path, spark: SparkSession, upda
     project = Project(
         tmp_path / "project", spark, {"a": stream(max_lifetime="8h", layout=layout)}, warehouse={"retain": f"{RETAIN}h"}
     )
-    held: list[tuple[int, int, duckdb.DuckDBPyConnection]] = []
+    connections: list[tuple[int, int, duckdb.DuckDBPyConnection]] = []
     dead = 0
     for alone in with_duckdb_alone(project.root, tmp_path):
         for slot in range(1, updates + 1):
@@ -64,17 +64,17 @@ def test_updates_with_connections_open(tmp_path: Path, spark: SparkSession, upda
                 counts = [len(reader.scan(table).all()) for table in tables]
             answers = alone.answers("SELECT max(number) FROM w._epochs", *(f"SELECT count(*) FROM w.{name}" for name in tables))
             assert answers == [[[number]], *([[count]] for count in counts)]
-            held.append((number, counts[0], attached(project.root)))
-            for epoch, count, connection in held[-RETAIN:]:
+            connections.append((number, counts[0], attached(project.root)))
+            for epoch, count, connection in connections[-RETAIN:]:
                 query = "SELECT (SELECT max(number) FROM w._epochs), (SELECT count(*) FROM w.a)"
                 assert connection.execute(query).fetchall() == [(epoch, count)]
             dead += sum(part.rows for state in project.epoch.tables for part in state.partitions) > counts[0]
     assert dead > updates / 2, "most of the time a reader has rows to leave out"
     assert project.numbers[0] > updates - 2 * RETAIN
-    first = held[0][2]
+    first = connections[0][2]
     with pytest.raises(duckdb.IOException):
         first.execute("SELECT count(*) FROM w.a")
-    for _, _, connection in held:
+    for _, _, connection in connections:
         connection.close()
 
 
@@ -108,13 +108,13 @@ def test_a_missing_file_is_made_again_by_an_update_that_has_nothing_else_to_do(h
     """Without Spark; and so is one of a former epoch, or no database at all."""
     project = history.copy(tmp_path / "project")
     project.spark = None
-    place = project.root / DATABASE
-    place.unlink()
+    database = project.root / DATABASE
+    database.unlink()
     for content in (b"", b"something else"):
         assert project.update(3).epochs == ()
         assert database_difference(project.root, project.epoch) is None
-        place.unlink()
-        place.write_bytes(content)
+        database.unlink()
+        database.write_bytes(content)
     project.updater().vacuum()
     assert database_difference(project.root, project.epoch) is None
 

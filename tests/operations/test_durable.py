@@ -92,7 +92,7 @@ def test_a_name_that_is_not_durable_is_free_again(tmp_path: Path, failing: int) 
     assert not path.exists()
     store_of(path).write_exclusive(path, b"content")
     assert path.read_bytes() == b"content"
-    assert [each.name for each in path.parent.iterdir()] == ["file"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("failing", range(2))
@@ -140,7 +140,7 @@ def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> tup
     disk = FailingDisk()
     with watching(disk):
         project.update(2)
-    assert {"short", "bad,"} & {kept["raw"][:5].rstrip() for kept in project.rejected()}
+    assert {"short", "bad,"} & {record["raw"][:5].rstrip() for record in project.rejected()}
     return _picture(project), len(disk.syncs)
 
 

@@ -34,7 +34,8 @@ def aged(project: Project, table: str) -> None:
     epoch = project.epoch
     epoch_path(project.root, epoch.number).unlink()
     write_record(
-        epoch_path(project.root, epoch.number), replace(epoch, tables=tuple(replace(each, properties=0) for each in epoch.tables))
+        epoch_path(project.root, epoch.number),
+        replace(epoch, tables=tuple(replace(state, properties=0) for state in epoch.tables)),
     )
 
 

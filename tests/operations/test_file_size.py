@@ -41,8 +41,8 @@ def test_runs_are_split_by_the_bytes_of_their_rows(project: Project) -> None:
     project.declare()
     landed(project, 2, ROWS)
     project.update(2)
-    (one,) = (state.partitions for state in project.epoch.tables)
-    assert [(part.runs, part.files, part.rows) for part in one] == [(2, 3, 2 * ROWS)]
+    (partitions,) = (state.partitions for state in project.epoch.tables)
+    assert [(part.runs, part.files, part.rows) for part in partitions] == [(2, 3, 2 * ROWS)]
     bounds = []
     for file in (project.root / "tables/a").rglob("*.parquet"):
         if "sub_index=" in str(file):

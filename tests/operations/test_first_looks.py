@@ -26,15 +26,15 @@ LINES = csv(row("live", 0.5, 4), row("waits", 2.5, 4), row("dead", 0.2, 0.6), ro
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The streams whose files were read, in order."""
-    found: list[str] = []
+    names: list[str] = []
     plain = batch.read_records
 
     def counted(session: Any, of: Any, groups: Any) -> Any:  # noqa: ANN401 - passed on
-        found.append(of.name)
+        names.append(of.name)
         return plain(session, of, groups)
 
     monkeypatch.setattr(batch, "read_records", counted)
-    return found
+    return names
 
 
 def two_streams(directory: Path, spark: SparkSession) -> Project:
@@ -85,15 +85,15 @@ def test_rows_ahead_of_the_clock_are_judged_by_the_clock_of_the_plan(
     project.clock = at(1)
     plain = first_run.refuse_empty
 
-    def slow(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on
-        found = plain(*given, **named)
+    def slow(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
+        result = plain(*arguments, **options)
         project.clock = at(2)
-        return found
+        return result
 
     monkeypatch.setattr(first_run, "refuse_empty", slow)
     project.update(1)
     assert reads == ["a", "a"]
-    assert (project.keys(), [kept["k"] for kept in project.deferred()], project.rejected()) == ("near", ["ahead"], [])
+    assert (project.keys(), [record["k"] for record in project.deferred()], project.rejected()) == ("near", ["ahead"], [])
 
 
 def test_an_update_of_a_later_table_reads_it_once(project: Project, reads: list[str]) -> None:

@@ -55,7 +55,7 @@ def rows_of(project: Project, name: str) -> list[str]:
     """The user's columns of the live rows: a view that is rebuilt has other system columns."""
     system = ("sub_index", "exp_block")
     return sorted(
-        str({key: value for key, value in each.items() if key[0] != "_" and key not in system}) for each in project.live(name)
+        str({key: value for key, value in record.items() if key[0] != "_" and key not in system}) for record in project.live(name)
     )
 
 
@@ -90,11 +90,11 @@ def test_what_changes_rows_is_told_and_taken_back(idle: Project, name: str) -> N
     if name != "lying optimize":
         assert any("foreign_commit" in fault and "repair" not in fault for fault in faults(idle))
     log = sorted(entry.name for entry in (table / "_delta_log").iterdir())
-    found = idle.updater().undo_foreign("a", dry_run=True)
-    assert [each.how for each in found] == ["removed" if name in REMOVED else "followed"]
+    reversals = idle.updater().undo_foreign("a", dry_run=True)
+    assert [reversal.how for reversal in reversals] == ["removed" if name in REMOVED else "followed"]
     assert sorted(entry.name for entry in (table / "_delta_log").iterdir()) == log
     assert idle.updater().undo_foreign("b") == ()
-    assert idle.updater().undo_foreign("a") == found
+    assert idle.updater().undo_foreign("a") == reversals
     state = idle.epoch.table("a")
     assert state is not None
     assert state.version == DeltaTable(str(table)).version()
@@ -144,11 +144,11 @@ def test_an_epochs_version_is_never_taken_back(idle: Project) -> None:
     table = table_of(idle)
     state = idle.epoch.table("a")
     assert state is not None
-    kept = {number: entry_path(table, number).read_bytes() for number in range(state.version + 1)}
+    entries = {number: entry_path(table, number).read_bytes() for number in range(state.version + 1)}
     for change in (CHANGES["delete"], CHANGES["torn"]):
         change(table)
-    assert [each.how for each in idle.updater().undo_foreign("a")] == ["removed"]
-    assert kept == {number: entry_path(table, number).read_bytes() for number in kept}
+    assert [reversal.how for reversal in idle.updater().undo_foreign("a")] == ["removed"]
+    assert entries == {number: entry_path(table, number).read_bytes() for number in entries}
     assert DeltaTable(str(table)).version() == state.version
 
 
@@ -224,7 +224,7 @@ def _pin(project: Project, version: int) -> None:
     from warehouse.epochs.records import ForeignCommits  # noqa: PLC0415 - same
 
     epoch = project.epoch
-    tables = tuple(dataclasses.replace(each, version=version) if each.name == "a" else each for each in epoch.tables)
+    tables = tuple(dataclasses.replace(table, version=version) if table.name == "a" else table for table in epoch.tables)
     foreign = (ForeignCommits("tables/a", version, version, ("WRITE",), "passed"),)
     write_record(
         epoch_path(project.root, epoch.number + 1),
@@ -261,7 +261,7 @@ def test_an_update_goes_on_after_the_command_of_its_message(
     report = project.update(4)
     assert (report.stopped, report.failed_views) == ((), ())
     assert keys(project) == keys(followed)
-    assert [each["k"] for each in project.deferred()] == [each["k"] for each in followed.deferred()]
+    assert [record["k"] for record in project.deferred()] == [record["k"] for record in followed.deferred()]
     assert not faults(project)
 
 
@@ -298,7 +298,7 @@ def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Proj
     """`repair --undo-foreign` says that it cannot help, and writes nothing; `check` and verbs that need the table name it too."""
     table = table_of(idle)
     REPLACED[name](table)
-    log = sorted(each.name for each in (table / "_delta_log").glob("*"))
+    log = sorted(path.name for path in (table / "_delta_log").glob("*"))
     assert {path: change.kind for path, change in foreign_changes(idle.root, idle.epoch).items()} == {"tables/a": "replaced"}
     assert any(fault.startswith("log: ") for fault in faults(idle))
     for dry_run in (True, False):
@@ -306,7 +306,7 @@ def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Proj
             idle.updater().undo_foreign("a", dry_run=dry_run)
     with pytest.raises((ForeignChangeError, MissingPartError), match=r"[Rr]estore"):
         idle.updater().rollback(1)
-    assert sorted(each.name for each in (table / "_delta_log").glob("*")) == log
+    assert sorted(path.name for path in (table / "_delta_log").glob("*")) == log
 
 
 @pytest.mark.parametrize("name", ["longer", "gone"])
@@ -320,7 +320,7 @@ def test_a_table_that_was_replaced_stands_still_until_it_is_restored(
     REPLACED[name](table)
     project.land("4.csv", csv(row("n", 3.5, 7)))
     report = project.update(4)
-    assert [each for each, why in report.stopped if "Restore its directory from a copy" in why] == ["a"]
+    assert [stopped_name for stopped_name, why in report.stopped if "Restore its directory from a copy" in why] == ["a"]
     assert sorted(view for view, _ in report.refused) == sorted(VIEWS)
     assert rows_of(project, "b") == rows_of(followed, "b")
     shutil.rmtree(table, ignore_errors=True)
@@ -338,8 +338,8 @@ def test_a_verb_that_needs_the_table_says_what_to_do(idle: Project, capsys: pyte
         idle.updater().rollback(1)
     command = str(raised.value).split("`")[1].split()
     assert command == ["stream-wh", "repair", "--undo-foreign", "a"]
-    told = _run(idle, capsys, *command[1:], "--dry-run")
-    assert told["done"][0]["how"] == "followed"
+    output = _run(idle, capsys, *command[1:], "--dry-run")
+    assert output["done"][0]["how"] == "followed"
     _run(idle, capsys, *command[1:])
     assert not faults(idle)
 

@@ -87,14 +87,14 @@ def killed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 
 def _cases() -> list[object]:
-    every = [
+    cases = [
         (name, point, verb)
         for name in ALL
         for point in MOMENTS
         for verb in (("undo",) if name in CHANGES and name != "lying optimize" else ("update", "repair", "undo"))
     ]
-    assert set(QUICK) <= set(every)
-    return [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in every]
+    assert set(QUICK) <= set(cases)
+    return [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in cases]
 
 
 @pytest.mark.parametrize(("name", "point", "verb"), _cases())
@@ -107,9 +107,9 @@ def test_an_unfinished_update_is_finished_whatever_outsiders_committed(
     if verb == "undo":
         if name in CHANGES and name not in ("lying optimize", "torn"):
             _only_a_stands_still(project, project.update(4), model)
-        told = project.updater().undo_foreign("a", dry_run=True)
-        assert all(each.how in ("followed", "removed") for each in told), told
-        assert project.updater().undo_foreign("a") == told
+        reversals = project.updater().undo_foreign("a", dry_run=True)
+        assert all(reversal.how in ("followed", "removed") for reversal in reversals), reversals
+        assert project.updater().undo_foreign("a") == reversals
     if verb == "repair":
         project.updater().repair()
     project.update(4)
@@ -128,8 +128,8 @@ def test_an_update_at_work_passes_what_slips_in(history: Project, tmp_path: Path
     observers = [_at(project, point, lambda name=name: ALL[name](table)) for point, name in names.items()]  # type: ignore[misc]
 
     def observe(moment: Moment) -> None:
-        for each in observers:
-            each(moment)
+        for observer in observers:
+            observer(moment)
 
     report = project.update(4, observer=observe)
     assert keys(project) == model
@@ -219,8 +219,8 @@ def test_a_first_update_goes_on(project: Project, name: str) -> None:
     if name in CHANGES:
         with pytest.raises(ForeignChangeError, match="repair --undo-foreign a"):
             project.update(1)
-        assert [each.how for each in project.updater().undo_foreign("a", dry_run=True)] == ["followed"]
-        assert [each.how for each in project.updater().undo_foreign("a")] == ["followed"]
+        assert [reversal.how for reversal in project.updater().undo_foreign("a", dry_run=True)] == ["followed"]
+        assert [reversal.how for reversal in project.updater().undo_foreign("a")] == ["followed"]
     project.update(1)
     assert project.keys() == "x y"
     assert not faults(project)
@@ -241,7 +241,7 @@ def test_a_table_that_stands_where_the_plan_creates_one_is_removed(project: Proj
     write_deltalake(str(project.root / "tables/a"), pa.table({"other": [1]}))
     with pytest.raises(ForeignChangeError, match="repair --undo-foreign a"):
         project.update(1)
-    assert [each.how for each in project.updater().undo_foreign("a")] == ["removed"]
+    assert [reversal.how for reversal in project.updater().undo_foreign("a")] == ["removed"]
     project.update(1)
     assert project.keys() == "x"
 

@@ -31,9 +31,9 @@ def forgotten(tables: list[TableState], *built: tuple[str, Operator]) -> list[st
         NodePlan(name, "v", "", node(name, made), LAYOUT, 0, first=True, short_lived="drop", columns=()) for name, made in built
     )
     plan = Plan(1, 0, 0, 0, 0, 1, 0, 0, "", (), (), nodes=nodes)
-    states = {each.name: each for each in tables}
+    states = {table.name: table for table in tables}
     states |= {name: state(name, made) for name, made in built}  # as the plan leaves them
-    return sorted(each.name for each in forgotten_state(plan, states))
+    return sorted(table_state.name for table_state in forgotten_state(plan, states))
 
 
 def test_state_is_kept_while_the_view_reads_it() -> None:

@@ -43,14 +43,14 @@ def reject(project: Project, hour: int, *names: str) -> None:
 
 def raws(project: Project, number: int | None = None) -> set[str]:
     """Return the names of the rejected rows."""
-    return {str(each["raw"]).split(",")[0] for each in project.rejected(number=number)}
+    return {str(record["raw"]).split(",")[0] for record in project.rejected(number=number)}
 
 
 def side(project: Project, role: str = "rejected", table: str = "a") -> SideTable:
     """Return a table beside another, at the newest epoch."""
-    found = getattr(project.epoch.table(table), role)
-    assert found is not None
-    return found  # type: ignore[no-any-return]
+    side_table = getattr(project.epoch.table(table), role)
+    assert side_table is not None
+    return side_table  # type: ignore[no-any-return]
 
 
 def data_files(directory: Path) -> set[str]:
@@ -61,7 +61,12 @@ def data_files(directory: Path) -> set[str]:
 def named(project: Project) -> set[str]:
     """Return the files of rejected rows that readable epochs name."""
     sides = [state.rejected for number in project.numbers for state in read_epoch(project.root, number).tables]
-    return {file.path for each in sides if each is not None for file in stored_files(project.root / each.path, each.version)}
+    return {
+        file.path
+        for side_table in sides
+        if side_table is not None
+        for file in stored_files(project.root / side_table.path, side_table.version)
+    }
 
 
 @pytest.mark.parametrize("seed", [3, pytest.param(8, marks=pytest.mark.long)])
@@ -69,22 +74,22 @@ def test_rows_leave_when_they_are_old_enough(tmp_path: Path, spark: SparkSession
     """At random ages: no younger row leaves, no older one stays, earlier epochs still tell theirs, and files come back."""
     chance, keep = random.Random(seed), 8 * HOUR  # noqa: S311 - test data
     project = Project(tmp_path / "project", spark, warehouse={"keep": "8h", "retain": "3h", "vacuum": "manual"})
-    found: dict[str, int] = {}
+    rejected_at: dict[str, int] = {}
     seen: dict[int, set[str]] = {}
     for hour in range(1, 13):
         later(project, chance.choice([0.1, 0.4, 1, 2.5, 6]))
         if chance.random() < 0.6:
             reject(project, hour, f"bad{hour}")
-            found[f"bad{hour}"] = project.clock
+            rejected_at[f"bad{hour}"] = project.clock
         project.update(hour)
         there = raws(project)
-        assert all(instant + keep <= project.clock for name, instant in found.items() if name not in there)
-        assert all(instant > project.clock - keep - keep // SHARES for name, instant in found.items() if name in there)
+        assert all(instant + keep <= project.clock for name, instant in rejected_at.items() if name not in there)
+        assert all(instant > project.clock - keep - keep // SHARES for name, instant in rejected_at.items() if name in there)
         seen[project.epoch.number] = there
         project.updater().vacuum()
         assert data_files(project.root / "rejected" / "a") == named(project)
         assert all(raws(project, number) == seen[number] for number in project.numbers)
-    assert set.union(*seen.values()) == found.keys() != seen[project.epoch.number]
+    assert set.union(*seen.values()) == rejected_at.keys() != seen[project.epoch.number]
     assert check(project.root).findings == ()
 
 
@@ -108,8 +113,8 @@ def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Pa
     later(project, 8.5)  # the first row was found 10.5 hours ago, the second 9.5
     plan, _ = project.updater().plan(UpdateOptions(at=at(4)))
     assert plan is not None
-    (told,) = [each for each in explain(plan, three.epoch, three.root) if each.action == "drop"]
-    assert (told.table, "epoch 0 or before" in told.detail) == ("rejected/a", True)
+    (explanation,) = [step for step in explain(plan, three.epoch, three.root) if step.action == "drop"]
+    assert (explanation.table, "epoch 0 or before" in explanation.detail) == ("rejected/a", True)
     project.update(4)
     assert raws(project) == {"bad2", "bad3"}
     assert raws(project, 2) == {"bad1", "bad2", "bad3"}
@@ -131,7 +136,7 @@ def test_a_kill_anywhere_changes_nothing(three: Project, tmp_path: Path, *, mixe
     moments: list[Moment] = []
     whole.update(4, observer=moments.append)
     assert raws(whole) == {"bad3"}
-    (step,) = {each.step for each in moments if each.text == "drop old rows of rejected rows of a"}
+    (step,) = {moment.step for moment in moments if moment.text == "drop old rows of rejected rows of a"}
     inside = (Point.STEP_STARTED, Point.STEP_READY, Point.STAGED, Point.STEP_COMMITTED)
     for point in (Point.PLAN_WRITTEN, *inside, Point.STEPS_DONE, Point.DURABLE, Point.EPOCH_WRITTEN):
         project = base.copy(tmp_path / point.name)
@@ -148,19 +153,19 @@ def test_vacuum_tells_before_what_it_frees(three: Project, tmp_path: Path) -> No
     project = three.copy(tmp_path / "project")
     project.warehouse["vacuum"] = "manual"
     project.declare()
-    held = data_files(project.root / "rejected" / "a")
+    files = data_files(project.root / "rejected" / "a")
     later(project, 10.5)
     project.update(4)
     assert raws(project) == set()
     project.updater().vacuum()
-    assert data_files(project.root / "rejected" / "a") == held, "an epoch that can be read names them"
+    assert data_files(project.root / "rejected" / "a") == files, "an epoch that can be read names them"
     later(project, 2.5)
     project.update(5)
     would = project.updater().vacuum(dry_run=True)
-    assert data_files(project.root / "rejected" / "a") == held
+    assert data_files(project.root / "rejected" / "a") == files
     freed = project.updater().vacuum()
     assert (would.epochs, freed.epochs) == (1, 1)
-    assert would.files >= len(held)
+    assert would.files >= len(files)
     assert data_files(project.root / "rejected" / "a") == set()
 
 
@@ -227,7 +232,7 @@ def test_short_lived_results_leave_too(tmp_path: Path, spark: SparkSession) -> N
 
     def restored() -> Iterator[str]:
         with Warehouse.open(project.directory) as warehouse:
-            yield from sorted(str(each["k"]) for each in warehouse.restored("pairs").arrow().to_pylist())
+            yield from sorted(str(record["k"]) for record in warehouse.restored("pairs").arrow().to_pylist())
 
     assert (list(restored()), side(project, "restored", "pairs").rows) == (["x", "y"], 2)
     later(project, 2.5)
@@ -273,7 +278,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proje
     project.land("1.csv", csv(row("x", 0.0, 0.7)), landing="landing/b")
     later(project, 1)
     project.update(1)
-    assert [side(project, *each).rows for each in BESIDE] == [1, 1, 1]
+    assert [side(project, *arguments).rows for arguments in BESIDE] == [1, 1, 1]
     return project
 
 
@@ -301,12 +306,12 @@ def test_they_leave_a_table_or_view_that_stands_still(kept: Project, tmp_path: P
         later(project, hours)
         report = project.update(project.epoch.slot + 1)
         assert {name for name, _ in (*report.stopped, *report.failed_views)} == still
-        assert [side(project, *each).rows for each in BESIDE] == expected
+        assert [side(project, *arguments).rows for arguments in BESIDE] == expected
     assert {name: project.stored(name) for name in still} == pinned
     project.updater().undo_foreign()
     project.views["pairs"]["sql"] = kept.views["pairs"]["sql"]
     project.declare()
     later(project, 1)
     project.update(project.epoch.slot + 3)
-    assert [side(project, *each).rows for each in BESIDE] == [0, 0, 0]
+    assert [side(project, *arguments).rows for arguments in BESIDE] == [0, 0, 0]
     assert check(project.root).findings == ()

@@ -91,7 +91,7 @@ def probed(project: Project, key: str) -> tuple[int, list[Any]]:
     """Return how many files a reader's first probe of a key opens, and the rows' keys."""
     with Reader.open(project.root) as reader:
         answer = reader.probe("a", [key])
-        rows = [found[0] for found in answer.all()]
+        rows = [record[0] for record in answer.all()]
         return answer.explain.plan.files_read, rows
 
 
@@ -129,9 +129,9 @@ def test_a_first_probe_of_files_whose_counts_do_not_fit_opens_the_ones_with_the_
 
 def test_counts_by_key_need_no_file(project: Project) -> None:
     """Within a time, numbers of live rows come from summaries; without them files are read, to the same end."""
-    asked = "SELECT count(*) AS n FROM a"
-    queries = ("SELECT k, count(*) AS n FROM a GROUP BY k", f"{asked} WHERE k = 'b'", asked)
-    told = []
+    count_all = "SELECT count(*) AS n FROM a"
+    queries = ("SELECT k, count(*) AS n FROM a GROUP BY k", f"{count_all} WHERE k = 'b'", count_all)
+    file_counts = []
     for _ in range(2):
         with Reader.open(project.root) as reader:
             for query in queries:
@@ -141,10 +141,10 @@ def test_counts_by_key_need_no_file(project: Project) -> None:
                 assert all(row[-3] == row[-2] == row[-1] for row in answer.all())
                 assert answer.within is not None
                 assert answer.within.exact
-                told.append((answer.within.files, answer.within.files_read))
+                file_counts.append((answer.within.files, answer.within.files_read))
         for file in data_files(project):
             summary_path(file).unlink(missing_ok=True)
-    assert told == [(3, 0), (1, 0), (3, 0), (3, 3), (3, 3), (3, 0)]
+    assert file_counts == [(3, 0), (1, 0), (3, 0), (3, 3), (3, 3), (3, 0)]
 
 
 def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
@@ -189,9 +189,9 @@ def test_a_check_finds_a_wrong_summary_and_repair_removes_it(project: Project) -
     """One that says what is not in its file would hide rows: it is a fault, and no answer needs it."""
     first, second, _ = data_files(project)
     summary_path(second).write_bytes(summary_path(first).read_bytes())
-    found = check(project.root).findings
-    assert [(finding.code, finding.repair) for finding in found] == [("summary", "repair")]
-    assert found[0].subject == summary_path(second).relative_to(project.root).as_posix()
+    findings = check(project.root).findings
+    assert [(finding.code, finding.repair) for finding in findings] == [("summary", "repair")]
+    assert findings[0].subject == summary_path(second).relative_to(project.root).as_posix()
     project.updater().repair()
     assert not summary_path(second).exists()
     assert check(project.root).findings == ()
@@ -199,14 +199,14 @@ def test_a_check_finds_a_wrong_summary_and_repair_removes_it(project: Project) -
 
 def test_a_vacuum_keeps_the_summaries_of_files_and_removes_others(project: Project) -> None:
     """What stands beside no file that an epoch names is left over."""
-    kept = [summary_path(file) for file in data_files(project)]
-    stray = summary_path(kept[0].with_name("gone.parquet"))
+    summaries = [summary_path(file) for file in data_files(project)]
+    stray = summary_path(summaries[0].with_name("gone.parquet"))
     stray.write_bytes(b"")
     assert [finding.code for finding in check(project.root).findings] == ["left_over"]
     project.clock = LATER + 10**12
     project.updater().vacuum()
     assert not stray.exists()
-    assert all(path.exists() for path in kept)
+    assert all(path.exists() for path in summaries)
 
 
 def test_what_expires_takes_its_summaries_along(project: Project) -> None:
@@ -240,9 +240,9 @@ def test_an_erased_key_is_in_no_summary(project: Project) -> None:
     """The summaries of files with the key go with them, those of their successors do not have it, and the proof looks."""
     project.updater().erase("a", ["a"])
     for file in data_files(project):
-        found = read_summary(str(file), pq.read_metadata(file).num_rows)
-        assert found == counted(file)
-        assert ("a",) not in found.counts
+        summary = read_summary(str(file), pq.read_metadata(file).num_rows)
+        assert summary == counted(file)
+        assert ("a",) not in summary.counts
     assert check(project.root).findings == ()
 
 
@@ -302,10 +302,10 @@ def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSessi
         project.update(1)
     (file,) = data_files(project)
     assert summary_path(file).stat().st_size <= 0.03 * file.stat().st_size
-    found = read_summary(str(file), len(keys))
-    assert found is not None
-    assert found.rest > 0
-    assert {key for key, count in found.counts.items() if count == 9} == {(key,) for key in keys[:45]}
+    summary = read_summary(str(file), len(keys))
+    assert summary is not None
+    assert summary.rest > 0
+    assert {key for key, count in summary.counts.items() if count == 9} == {(key,) for key in keys[:45]}
 
 
 def test_a_file_of_an_older_epoch_shows_no_key_by_chance(project: Project) -> None:
@@ -315,8 +315,8 @@ def test_a_file_of_an_older_epoch_shows_no_key_by_chance(project: Project) -> No
     write_summary(older, ["k"])
     content = summary_path(older).read_bytes()
     summary_path(older).write_bytes(content[: len(content) - len(counts_of(content))])
-    kept = read_filter(str(older), 800) or b""
-    absent = next(key for key in map(str, range(100_000)) if holds(kept, hash_of((key,)), bits_of(hash_of((key,)))))
+    bloom_filter = read_filter(str(older), 800) or b""
+    absent = next(key for key in map(str, range(100_000)) if holds(bloom_filter, hash_of((key,)), bits_of(hash_of((key,)))))
     state = project.epoch.table("a")
     assert state is not None
     keys = erased_keys([column for column in state.declaration.columns if column.name == "k"], [absent])

@@ -125,10 +125,10 @@ def test_only_what_was_loaded_is_deleted(project: Project) -> None:
     _land(project, 3)
     assert project.updater().vacuum().landing == 1
     assert _files(project) == ["a/1.csv", "a/3.csv"]
-    kept = _land(project, 1)
+    landed = _land(project, 1)
     (landing / "1.csv").rename(project.directory / "kept.csv")
     (landing / "1.csv").symlink_to(project.directory / "kept.csv")
-    assert (landing / "1.csv").stat().st_mtime_ns == kept.mtime_ns
+    assert (landing / "1.csv").stat().st_mtime_ns == landed.mtime_ns
     assert project.updater().vacuum().landing == 0
     assert (project.directory / "kept.csv").exists()
 
@@ -181,20 +181,20 @@ def test_a_move_to_another_file_system_stopped_half_way_is_finished(project: Pro
 def test_files_of_one_name_do_not_take_each_others_place(project: Project) -> None:
     """The second gets a number; the place may be any directory."""
     project.change(move_to="done/here")
-    place = project.directory / "done" / "here"
-    place.mkdir(parents=True)
-    (place / "1.csv").write_bytes((project.directory / "landing/a/1.csv").read_bytes())  # of another time
+    directory = project.directory / "done" / "here"
+    directory.mkdir(parents=True)
+    (directory / "1.csv").write_bytes((project.directory / "landing/a/1.csv").read_bytes())  # of another time
     project.updater().vacuum()
-    assert sorted(path.name for path in place.iterdir()) == ["1.csv", "1~1.csv"]
-    assert "k1" in (place / "1~1.csv").read_text()
+    assert sorted(path.name for path in directory.iterdir()) == ["1.csv", "1~1.csv"]
+    assert "k1" in (directory / "1~1.csv").read_text()
 
 
 def test_an_erasure_looks_into_files_that_were_put_aside(project: Project) -> None:
     """They hold the key as well."""
     project.updater().vacuum()
     table: Any = SimpleNamespace(name="a", archive_of=None)
-    found = landing_files(load_catalog(project.directory), table, erased_keys([KeyColumn("k", "VARCHAR")], ["k1"]))
-    assert [path.relative_to(project.directory).as_posix() for path in found] == ["landing/loaded/a/1.csv"]
+    paths = landing_files(load_catalog(project.directory), table, erased_keys([KeyColumn("k", "VARCHAR")], ["k1"]))
+    assert [path.relative_to(project.directory).as_posix() for path in paths] == ["landing/loaded/a/1.csv"]
 
 
 @pytest.mark.parametrize("way", ["delete", "move"])
@@ -223,21 +223,21 @@ def test_a_hard_link_is_a_file_like_any_other(project: Project) -> None:
 
 def test_put_away_files_are_found_by_what_they_were(project: Project) -> None:
     """By the name they had, with a number where another file has it, by size and time, unless the stream has no such files."""
-    place = project.directory / "landing/loaded/a"
+    directory = project.directory / "landing/loaded/a"
     project.updater().vacuum()
-    first = LandingFile("1.csv", *_facts(place / "1.csv"))
-    (place / "1.csv").rename(place / "1~1.csv")
-    (place / "1.csv").write_text("an earlier one\n")
-    (place / "notes.txt").write_text("not of the stream\n")
+    first = LandingFile("1.csv", *_facts(directory / "1.csv"))
+    (directory / "1.csv").rename(directory / "1~1.csv")
+    (directory / "1.csv").write_text("an earlier one\n")
+    (directory / "notes.txt").write_text("not of the stream\n")
     project.change(files="*.csv")
     (stream_of_a,) = load_catalog(project.directory).sources
-    here = frozenset(list_landing(stream_of_a.landing, "*"))
-    archived = ArchivedFiles(stream_of_a, here)
+    listed = frozenset(list_landing(stream_of_a.landing, "*"))
+    archived = ArchivedFiles(stream_of_a, listed)
     assert archived.wanted("1.csv", LandingFile("1.csv", 1, 1)) is None
     assert archived.wanted("1.csv", first) == first
     assert [file.path for file in archived.others()] == ["1~1.csv"], "another file is wanted under the name"
     assert archived.back == {"1.csv": "1~1.csv", "1~1.csv": "1.csv"}
-    other = ArchivedFiles(stream_of_a, here | {LandingFile("1.csv", 5, 5)})
+    other = ArchivedFiles(stream_of_a, listed | {LandingFile("1.csv", 5, 5)})
     assert other.wanted("1.csv", first, renamed=False) is None
     assert other.wanted("1.csv", first) == LandingFile("1~1.csv", first.size, first.mtime_ns)
 

@@ -70,9 +70,9 @@ def draw(project: Project, numbers: random.Random, now: int) -> None:
     for _ in range(numbers.randrange(4, 16)):
         ends = now * 4
         late = numbers.random() < 0.4
-        place = numbers.randrange(ends - 48, ends) if late else ends - numbers.randrange(-3, 4)
+        quarter = numbers.randrange(ends - 48, ends) if late else ends - numbers.randrange(-3, 4)
         key, value = numbers.choice(["p", "p", "q", ""]), numbers.choice(["1", "1", "2", ""])
-        lines.append(f"{key},{value},{numbers.choice(['0', '1', '2.5', ''])},{text(place / 4)}")
+        lines.append(f"{key},{value},{numbers.choice(['0', '1', '2.5', ''])},{text(quarter / 4)}")
     for landing in ("landing/a", "landing/m"):
         project.land(f"{now}.csv", csv(*lines, header="k,v,x,b"), landing=landing)
 
@@ -99,9 +99,9 @@ def test_it_has_the_rows_of_an_eager_table_at_every_epoch(moved: Project) -> Non
     for epoch in moved.numbers:
         with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
             for name in NAMES:
-                wanted = rows(reader, f"{name}_eager")
-                assert rows(reader, f"{name}_lazy") == wanted, (epoch, name)
-                seen[name] += len(wanted)
+                expected = rows(reader, f"{name}_eager")
+                assert rows(reader, f"{name}_lazy") == expected, (epoch, name)
+                seen[name] += len(expected)
                 later = reader.epoch.window_time + 90 * 60 * 10**6
                 for options in ({"columns": ["_ts", "_exp"]}, {"now": later}, {"now": later, "open_until": "now"}):
                     assert rows(reader, f"{name}_lazy", **options) == rows(reader, f"{name}_eager", **options), (epoch, name)
@@ -112,18 +112,18 @@ def test_it_is_read_like_every_table(moved: Project) -> None:
     """Probes of keys, ranges and nulls; conditions, SQL, listings, open rows until now; warm readers do the same."""
     for hot in ((), ("a",)):
         with Reader.open(moved.root, hot=hot) as reader:
-            for asked in ({"keys": ["p"]}, {"keys": ["p", "q"]}, {"from_": "p", "to": "q"}, {"null": True}):
+            for lookup in ({"keys": ["p"]}, {"keys": ["p", "q"]}, {"from_": "p", "to": "q"}, {"null": True}):
                 for name in ("values", "near_newest"):
-                    found, wanted = (reader.probe(f"{name}_{how}", **asked).all() for how in ("lazy", "eager"))
-                    assert sorted(map(repr, found)) == sorted(map(repr, wanted)), asked
+                    lazy, eager = (reader.probe(f"{name}_{how}", **lookup).all() for how in ("lazy", "eager"))
+                    assert sorted(map(repr, lazy)) == sorted(map(repr, eager)), lookup
             where = {"where": "members > 1 AND valid_to > valid_from", "open_until": "now"}
             assert rows(reader, "values_lazy", **where) == rows(reader, "values_eager", **where)
             asked_sql = "SELECT k, count(*), sum(members), max(duration({0})) FROM {0} GROUP BY k ORDER BY k"
             for isolation in ("pinned", "latest"):
-                found, wanted = (
+                lazy, eager = (
                     reader.sql(asked_sql.format(f"truth_{how}"), isolation=isolation).all() for how in ("lazy", "eager")
                 )
-                assert found == wanted
+                assert lazy == eager
             assert ("values_lazy",) in reader.sql("SHOW TABLES").all()
             assert reader.columns("near_lazy") == reader.columns("near_eager")
             assert reader.sql("SELECT count(_exp) FROM system.values_lazy").all() == [(len(rows(reader, "values_lazy")),)]
@@ -134,8 +134,8 @@ def test_other_tools_have_it_as_a_view(moved: Project) -> None:
     with duckdb.connect(str(moved.root / "warehouse.duckdb"), read_only=True) as connection, Reader.open(moved.root) as reader:
         connection.execute("SET TimeZone = 'UTC'")
         for name in NAMES:
-            found = connection.sql(f"SELECT * FROM {name}_lazy").to_arrow_table().to_pylist()
-            assert sorted(map(repr, found)) == rows(reader, f"{name}_eager"), name
+            answer = connection.sql(f"SELECT * FROM {name}_lazy").to_arrow_table().to_pylist()
+            assert sorted(map(repr, answer)) == rows(reader, f"{name}_eager"), name
         assert connection.sql("SELECT count(*) FROM _tables WHERE name LIKE '%lazy'").fetchall() == [(0,)]
         state, epoch = reader.pin.state("values_lazy"), reader.epoch
         assert "values_lazy" in table_snippet("pandas", moved.root, state, epoch)
@@ -157,15 +157,15 @@ def test_what_the_warehouse_says_of_it(moved: Project) -> None:
     """``explain``, ``status``, ``describe`` and the report: no files, and as many rows as a read gives."""
     with Reader.open(moved.root) as reader:
         number = len(rows(reader, "values_eager"))
-        told = explained_coalesced(moved.updater().catalog, "values_lazy", reader)
-        assert told is not None
-        assert (told.how, told.rows, told.full_from) == ("lazy", number, None)
-        lines = coalesced_report(told).lines
+        explanation = explained_coalesced(moved.updater().catalog, "values_lazy", reader)
+        assert explanation is not None
+        assert (explanation.how, explanation.rows, explanation.full_from) == ("lazy", number, None)
+        lines = coalesced_report(explanation).lines
         assert "  lazy: it has no files; each read makes its rows of the points that a stores" in lines
-        stands = next(each for each in status(reader, retain=0) if each.table == "values_lazy")
+        stands = next(table for table in status(reader, retain=0) if table.table == "values_lazy")
         assert (stands.kind, stands.live_rows, stands.files, stands.bytes) == ("coalesced", number, 0, 0)
         assert describe(reader, "values_lazy").columns == describe(reader, "values_eager").columns
-        pictured = next(each for each in figures_of(reader).tables if each.name == "values_lazy")
+        pictured = next(table for table in figures_of(reader).tables if table.name == "values_lazy")
         assert pictured.live_rows == number
 
 
@@ -177,9 +177,9 @@ def test_it_goes_with_its_stream(moved: Project, tmp_path: Path) -> None:
     project.update(7)
     with Reader.open(project.root) as reader:
         assert rows(reader, "later") == rows(reader, "values_eager")
-        found = reader.epoch.lazy_table("later")
-        assert found is not None
-        assert found.full_from == at(7)
+        lazy_table = reader.epoch.lazy_table("later")
+        assert lazy_table is not None
+        assert lazy_table.full_from == at(7)
     project.updater().rollback(2)
     with Reader.open(project.root) as reader:
         assert rows(reader, "values_lazy") == rows(reader, "values_eager")
@@ -331,8 +331,8 @@ def test_what_cannot_be_lazy_is_refused(
     columns = {**COLUMNS, "e": "timestamp", "d": "decimal(38,30)"}
     lives = {"columns": columns, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h", **streams}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "4h", "how": "lazy", **keys}
-    given = {key: value for key, value in table.items() if value is not None}
-    project = Project(tmp_path, None, {"a": stream(**lives)}, coalesced={"c": given})
+    declaration = {key: value for key, value in table.items() if value is not None}
+    project = Project(tmp_path, None, {"a": stream(**lives)}, coalesced={"c": declaration})
     with pytest.raises(ConfigurationError) as refused:
         Warehouse.open(tmp_path).validate()
     assert said in str(refused.value)

@@ -44,14 +44,16 @@ def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) ->
     project.views = {"top": {"sql": "SELECT k, w, members, 'restless' AS note FROM read WHERE members > 1", "search_key": "k"}}
     project.declare()
     project.update(1)
-    assert [(each.table, each.how) for each in project.epoch.choices] == [("steady", "eager"), ("restless", "lazy")]
-    assert [each.name for each in project.epoch.lazy] == ["restless"]
+    assert [(choice.table, choice.how) for choice in project.epoch.choices] == [("steady", "eager"), ("restless", "lazy")]
+    assert [table.name for table in project.epoch.lazy] == ["restless"]
     assert {"steady", "shed", "read"} <= {state.name for state in project.epoch.tables}
     catalog = project.updater().catalog
     with Reader.open(project.root) as reader:
-        told = explained_coalesced(catalog, "restless", reader)
-        assert told is not None
-        assert any(line.startswith("  auto: lazy, of 60 points of which 0% go on") for line in coalesced_report(told).lines)
+        explanation = explained_coalesced(catalog, "restless", reader)
+        assert explanation is not None
+        assert any(
+            line.startswith("  auto: lazy, of 60 points of which 0% go on") for line in coalesced_report(explanation).lines
+        )
         assert advise_coalesced(reader, catalog, "restless").better is None
         assert switch_signs(reader, catalog) == ()
         with pytest.raises(UsageError, match='"read" is stored in any case'):
@@ -60,7 +62,7 @@ def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) ->
     for hour in (2, 3, 4):
         land(project, hour, restless=False)
     project.update(4)
-    assert [each.name for each in project.epoch.lazy] == ["restless"]
+    assert [table.name for table in project.epoch.lazy] == ["restless"]
     with Reader.open(project.root) as reader:
         before = reader.scan("restless").arrow().to_pylist()
         signs = dict(switch_signs(reader, project.updater().catalog))

@@ -38,8 +38,8 @@ def copy(history: Project, tmp_path: Path) -> Project:
 def comparable(rows: list[dict[str, Any]]) -> list[str]:
     """Return rows in an order: the user's columns, `_ts`, `_exp`."""
     system = ("_load_slot", "_exp_slot", "sub_index", "exp_block")
-    shown = [sorted(name for name in each if name not in system and "_state" not in name) for each in rows]
-    return sorted(repr([(name, each[name]) for name in names]) for each, names in zip(rows, shown, strict=True))
+    shown = [sorted(name for name in record if name not in system and "_state" not in name) for record in rows]
+    return sorted(repr([(name, record[name]) for name in names]) for record, names in zip(rows, shown, strict=True))
 
 
 def raw(project: Project, name: str) -> list[dict[str, Any]]:
@@ -100,9 +100,9 @@ def test_an_erased_key_is_in_no_file_of_a_live_table(copy: Project) -> None:
     assert any(row["k"] == "bad" for row in copy.live("r"))
     answers(copy)
     for name in ("a", "counts", "once", "named"):
-        place = copy.root / LIVE / name
-        assert "bad" not in {each["k"] for path in place.glob("*.parquet") for each in _rows(path)}
-        assert not any(b'"bad"' in path.read_bytes() for path in (place / "_delta_log").iterdir())
+        table = copy.root / LIVE / name
+        assert "bad" not in {record["k"] for path in table.glob("*.parquet") for record in _rows(path)}
+        assert not any(b'"bad"' in path.read_bytes() for path in (table / "_delta_log").iterdir())
     assert copy.keys() == "w x x"
     with pytest.raises(Exception, match=r"(?i)not found|no such file"):
         former.to_pyarrow_table()
@@ -151,24 +151,24 @@ def test_archives_are_published_with_their_streams(tmp_path: Path, spark: SparkS
     for hour in (1, 2, 3):
         project.update(hour)
     answers(project, {"a", "a_archive"})
-    assert [each["k"] for each in raw(project, "a_archive")] == ["x"]
-    assert {to_micros(each["_exp"]) for each in raw(project, "a_archive")} == {NEVER}
+    assert [record["k"] for record in raw(project, "a_archive")] == ["x"]
+    assert {to_micros(record["_exp"]) for record in raw(project, "a_archive")} == {NEVER}
 
 
 def test_spark_with_delta_reads_it_and_says_of_which_epoch_it_is(copy: Project, spark: SparkSession) -> None:
     """As anybody reads a Delta table: no version, no filter."""
     copy.update(4)
     for name in TABLES:
-        place = str(copy.root / LIVE / name)
-        found = [each.asDict(recursive=True) for each in spark.read.format("delta").load(place).collect()]
+        path = str(copy.root / LIVE / name)
+        rows = [record.asDict(recursive=True) for record in spark.read.format("delta").load(path).collect()]
         expected = raw(copy, name)
-        assert {tuple(sorted(each)) for each in found} == {tuple(sorted(each)) for each in expected}
+        assert {tuple(sorted(record)) for record in rows} == {tuple(sorted(record)) for record in expected}
         shown = [name for name in (expected[0] if expected else ()) if name not in ("_ts", "_exp", "b", "e", "c")]
-        assert sorted(repr([each[name] for name in shown]) for each in found) == sorted(
-            repr([each[name] for name in shown]) for each in expected
+        assert sorted(repr([record[name] for name in shown]) for record in rows) == sorted(
+            repr([record[name] for name in shown]) for record in expected
         )
         names: dict[str, Any] = {}
         exec(Warehouse.open(copy.directory).connect("spark", name), names)  # noqa: S102 - that it can be executed is the point
         assert names["rows"].count() == len(expected)
-        [last] = spark.sql(f"DESCRIBE HISTORY delta.`{place}` LIMIT 1").collect()
+        [last] = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()
         assert json.loads(last.userMetadata)["epoch"] == copy.epoch.number

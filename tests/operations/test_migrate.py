@@ -47,16 +47,18 @@ def rows_of(project: Project, number: int | None = None) -> dict[str, list[tuple
     answers = {}
     for table in TABLES:
         own = hidden if table in ("a", "b", "r") else {*hidden, "_ts", "_exp"}
-        rows = [tuple(value for name, value in sorted(each.items()) if name not in own) for each in project.live(table, number)]
+        rows = [
+            tuple(value for name, value in sorted(record.items()) if name not in own) for record in project.live(table, number)
+        ]
         answers[table] = sorted(rows, key=repr)
     return answers
 
 
 def state(project: Project, table: str = "a") -> TableState:
     """Return a table of the newest epoch."""
-    found = project.epoch.table(table)
-    assert found is not None
-    return found
+    table_state = project.epoch.table(table)
+    assert table_state is not None
+    return table_state
 
 
 def moved_on(project: Project, slots: int = 2) -> list[dict[str, list[tuple[Any, ...]]]]:
@@ -88,7 +90,7 @@ def test_a_layout_is_written_anew_at_the_same_window_time(copy: Project, tmp_pat
     layout, former = state(copy).layout, state(twin).layout
     assert (report.tables[0].after, layout.version, layout.base) == (layout, 1, former.last_cell)
     assert {part.sub_index for part in state(copy).partitions} <= set(range(layout.first_cell, layout.last_cell + 1))
-    assert [each["k"] for each in copy.deferred()] == ["w2"]
+    assert [record["k"] for record in copy.deferred()] == ["w2"]
     assert check(copy.root).findings == ()
     assert copy.update(3).epochs == ()
     if "technique" in options:
@@ -137,8 +139,8 @@ def test_a_migration_stopped_anywhere_is_completed(copy: Project, tmp_path: Path
         assert report.epoch is None, "the epoch that was begun is the migration"
         break
     assert {point for point, _ in seen} >= {Point.PLANNED, Point.STEP_READY, Point.STEP_COMMITTED, Point.DURABLE}
-    found, wanted = copy.picture(), twin.picture()
-    assert found == wanted
+    picture, picture_of_twin = copy.picture(), twin.picture()
+    assert picture == picture_of_twin
     assert check(copy.root).findings == ()
 
 
@@ -242,16 +244,16 @@ def test_wider_types_and_other_names(copy: Project) -> None:
         migrate(copy, "n", renamed=(("key", "b"),))
     report = migrate(copy, "n", renamed=(("key", "name"),))
     assert report.views == ("total",)
-    assert [(each["name"], each["n"]) for each in copy.live("n")] == [("z", 7)]
-    assert [(each["name"], each["n"]) for each in copy.live("total")] == [("z", 7)]
-    assert [(each["name"], each["n"]) for each in copy.deferred("n")] == [("q", 8)]
-    assert [each["key"] for each in copy.live("n", 3)] == ["z"]
+    assert [(record["name"], record["n"]) for record in copy.live("n")] == [("z", 7)]
+    assert [(record["name"], record["n"]) for record in copy.live("total")] == [("z", 7)]
+    assert [(record["name"], record["n"]) for record in copy.deferred("n")] == [("q", 8)]
+    assert [record["key"] for record in copy.live("n", 3)] == ["z"]
     assert check(copy.root).findings == ()
     copy.land("2.csv", csv(row("z", 4.2, 7) + f",{2**40}", header="name,b,e,n"), landing="landing/n")
     copy.update(5)
-    assert sorted((each["name"], each["n"]) for each in copy.live("total")) == [("z", 2**40 + 7)]
+    assert sorted((record["name"], record["n"]) for record in copy.live("total")) == [("z", 2**40 + 7)]
     copy.update(6)
-    assert sorted((each["name"], each["n"]) for each in copy.live("total")) == [("z", 2**40)]
+    assert sorted((record["name"], record["n"]) for record in copy.live("total")) == [("z", 2**40)]
     assert check(copy.root).findings == ()
 
 

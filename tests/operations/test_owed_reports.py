@@ -46,7 +46,7 @@ class Twins:
     def land(self, left: str, right: str, begins: float, ends: float) -> None:
         """Put down a file for each stream, with a row for each letter."""
         for name, keys, column in (("a", left, "x"), ("c", right, "y")):
-            lines = [f"{key},{text(begins)},{text(ends)},{place}" for place, key in enumerate(keys)]
+            lines = [f"{key},{text(begins)},{text(ends)},{number}" for number, key in enumerate(keys)]
             self.lines(name, column, lines)
         self.files += 1
 
@@ -179,20 +179,20 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
     for slot in (1, 2):
         project.update(slot)
         twins.require()
-    held, number = twins.set_aside, project.epoch.number
-    assert held > 0
+    set_aside, number = twins.set_aside, project.epoch.number
+    assert set_aside > 0
     project.updater().complete("some")
     twins.require()
     project.updater().rollback(number)
-    assert (twins.set_aside, ledger(project).complete) == (held, False)
+    assert (twins.set_aside, ledger(project).complete) == (set_aside, False)
     project.updater().complete("some")
     twins.require()
     project.updater().rollback(number)
     _, receipt = project.updater().erase("a", ["p"])
     assert receipt is not None
-    assert receipt.ended_rows_given_up == {"some": held}
-    every = (project.root / "tables/some.owed").rglob("*.parquet")
-    held_files = [file for file in every if file.parent.name not in ("_schema", "_delta_log")]
+    assert receipt.ended_rows_given_up == {"some": set_aside}
+    paths = (project.root / "tables/some.owed").rglob("*.parquet")
+    held_files = [file for file in paths if file.parent.name not in ("_schema", "_delta_log")]
     assert held_files == []
     assert check(project.root).findings == ()
     assert twins.set_aside == 0
@@ -201,7 +201,7 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
     twins.land("q", "q", 1.6, 2.5)
     project.update(at_slot := 3)
     ended = ledger(project).ended
-    assert ended >= held, "the erasure's, and what the migration gave up"
+    assert ended >= set_aside, "the erasure's, and what the migration gave up"
     aside = twins.set_aside
     project.updater().restate("c", since=at(at_slot - 1))
     assert ledger(project).ended == ended + aside

@@ -70,8 +70,8 @@ def test_reads_beside_updates_and_vacuum(
         assert process.returncode == 0, lines[-1:]
         last = -1
         for line in lines:
-            kind, number, found = line.split()
-            assert found == digest(kind, witness.model.states[int(number)].live), line
+            kind, number, content = line.split()
+            assert content == digest(kind, witness.model.states[int(number)].live), line
             assert int(number) >= last
             last = int(number)
             counts["free"] += 1

@@ -40,24 +40,24 @@ def idle(history: Project, tmp_path: Path) -> Project:
 
 
 def _stands(project: Project) -> dict[str, dict[str, Any]]:
-    found = status(project.directory, verbose=False, expanded=True).result
-    return {each["table"]: each for batch in found.batches() for each in batch.to_pylist()}
+    result = status(project.directory, verbose=False, expanded=True).result
+    return {record["table"]: record for batch in result.batches() for record in batch.to_pylist()}
 
 
 @pytest.mark.parametrize("name", REPLACED)
 def test_reading_it_says_what_brings_it_back(idle: Project, tmp_path: Path, name: str) -> None:
     """Each way to read it, and no error that tells to run again; others are read, `status` has all; a copy put back is read."""
     table = table_of(idle)
-    before = {each: idle.live(each) for each in ("a", "b")}
+    before = {table_name: idle.live(table_name) for table_name in ("a", "b")}
     shutil.copytree(table, tmp_path / "copy")
     REPLACED[name](table)
     with Warehouse.open(idle.directory) as warehouse:
         for read in READS.values():
-            with pytest.raises(MissingPartError, match="Restore its directory from a copy, or the ware") as told:
+            with pytest.raises(MissingPartError, match="Restore its directory from a copy, or the ware") as error:
                 read(warehouse)
-            assert not isinstance(told.value, Transient)
-            assert str(table) in str(told.value)
-        assert sorted(warehouse.scan("b", columns=["k"]).all()) == sorted((each["k"],) for each in before["b"])
+            assert not isinstance(error.value, Transient)
+            assert str(table) in str(error.value)
+        assert sorted(warehouse.scan("b", columns=["k"]).all()) == sorted((record["k"],) for record in before["b"])
     stands = _stands(idle)
     assert "Restore its directory from a copy" in stands["a"]["failed"]
     assert (stands["a"]["live_rows"], stands["b"]["live_rows"]) == (0, len(before["b"]))
@@ -98,11 +98,11 @@ def test_taking_back_all_tables_goes_through_all(idle: Project, capsys: pytest.C
     REPLACED["gone"](table_of(idle, "a"))
     CHANGES["append"](table_of(idle, "b"))
     capsys.readouterr()
-    asked = ["repair", "--undo-foreign", *(["--dry-run"] if dry_run else []), "-o", "json"]
-    assert run(["-C", str(idle.directory), *asked]) == 1
-    done = {each["path"]: each for each in json.loads(capsys.readouterr().out)["done"]}
-    assert {path: each["how"] for path, each in done.items()} == {"tables/a": "not possible", "tables/b": "followed"}
+    arguments = ["repair", "--undo-foreign", *(["--dry-run"] if dry_run else []), "-o", "json"]
+    assert run(["-C", str(idle.directory), *arguments]) == 1
+    done = {entry["path"]: entry for entry in json.loads(capsys.readouterr().out)["done"]}
+    assert {path: entry["how"] for path, entry in done.items()} == {"tables/a": "not possible", "tables/b": "followed"}
     assert "Restore its directory from a copy" in done["tables/a"]["message"]
     if not dry_run:
         assert idle.live("b") == rows
-        assert not any("foreign" in each for each in faults(idle))
+        assert not any("foreign" in fault for fault in faults(idle))

@@ -29,7 +29,7 @@ def copy(history: Project, tmp_path: Path) -> Project:
 
 def lives(project: Project) -> set[tuple[str, float]]:
     """Return the keys of the stream's live rows and their ends, in hours."""
-    return {(each["k"], round((to_micros(each["_exp"]) - at(0)) / HOUR, 3)) for each in project.live()}
+    return {(record["k"], round((to_micros(record["_exp"]) - at(0)) / HOUR, 3)) for record in project.live()}
 
 
 def test_files_since_a_time_are_read_by_the_corrected_expression(copy: Project) -> None:
@@ -41,7 +41,7 @@ def test_files_since_a_time_are_read_by_the_corrected_expression(copy: Project) 
     assert report.files == ("2.csv",)
     assert lives(copy) == {("x", 4.2), ("x", 5.5), ("bad", 5.5), ("w", 6.5)}  # w waited, and is judged when its slot comes
     assert (counts(copy), copy.keys("once"), copy.keys("named")) == ({"bad": 1, "w": 1, "x": 2}, "bad w x", "bad x x")
-    assert [each["k"] for each in copy.deferred()] == ["w2"]
+    assert [record["k"] for record in copy.deferred()] == ["w2"]
     assert (len(copy.rejected()), copy.keys("b")) == (2, "q q2")
     assert check(copy.root).findings == ()
     copy.update(5)
@@ -72,8 +72,8 @@ def test_rejected_records_are_tried_again_alone(copy: Project) -> None:
     copy.change(null_expiry="never", unknown_columns="ignore")
     report = copy.updater().restate("a", rejected=True)
     assert report.files == ("1.csv", "2.csv", "3.csv", "4.csv")
-    kept = [(each["file"], each["record"], each["reason"]) for each in copy.rejected()]
-    assert sorted(kept) == [("1.csv", 5, "mistyped"), ("2.csv", 4, "mistyped")]
+    rejected = [(record["file"], record["record"], record["reason"]) for record in copy.rejected()]
+    assert sorted(rejected) == [("1.csv", 5, "mistyped"), ("2.csv", 4, "mistyped")]
     assert (copy.keys(), copy.keys("once")) == ("bad ok open w wide x x", "bad ok open w wide x")
     assert counts(copy) == {"bad": 1, "ok": 1, "open": 1, "w": 1, "wide": 1, "x": 2}
     assert check(copy.root).findings == ()
@@ -127,10 +127,10 @@ def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -
     report = copy.updater().restate("a", since="first")
     assert report.files == ("1.csv", "2.csv")
     assert lives(copy) == {("x", 4.2), ("x", 5.0), ("bad", 5.0), ("w", 6.0)}
-    assert {type(each["e"]) for each in copy.live()} == {str}
+    assert {type(record["e"]) for record in copy.live()} == {str}
     assert (counts(copy), copy.keys("named")) == ({"bad": 1, "w": 1, "x": 2}, "bad x x")
-    assert (copy.live(number=2), [each["k"] for each in copy.deferred()]) == (before, ["w2"])
-    assert {each["reason"] for each in copy.rejected()} == {"expires_failed"}
+    assert (copy.live(number=2), [record["k"] for record in copy.deferred()]) == (before, ["w2"])
+    assert {record["reason"] for record in copy.rejected()} == {"expires_failed"}
     assert check(copy.root).findings == ()
     copy.update(5)
     assert (lives(copy), counts(copy)) == ({("w", 6.0), ("w2", 6.0)}, {"w": 1, "w2": 1})
@@ -142,10 +142,10 @@ def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -
 
 def test_files_that_were_put_away_are_put_back(copy: Project) -> None:
     """Whether an update has noticed that they are gone or not; the plan moves them, so that a crash loads none twice."""
-    landing, place = copy.directory / "landing/a", copy.directory / "landing/loaded/a"
+    landing, archive = copy.directory / "landing/a", copy.directory / "landing/loaded/a"
     copy.change(after_load="move")
     assert copy.updater().vacuum().landing == 1
-    assert [path.name for path in place.iterdir()] == ["1.csv"]
+    assert [path.name for path in archive.iterdir()] == ["1.csv"]
     copy.change(expires="timestampadd(MINUTE, 30, e)", max_lifetime="5h")
     with pytest.raises(StoppedError):
         copy.updater(stop_at(Point.PLANNED)).restate("a")
@@ -162,7 +162,7 @@ def test_files_that_were_put_away_are_put_back(copy: Project) -> None:
     assert lives(copy) == {("x", 5.5), ("bad", 5.5), ("w", 6.5), ("w2", 6.5)}
     copy.clock += 30 * DAY
     assert copy.updater().vacuum().landing == 2
-    assert sorted(path.name for path in place.iterdir()) == ["1.csv", "2.csv"]
+    assert sorted(path.name for path in archive.iterdir()) == ["1.csv", "2.csv"]
     assert list(landing.iterdir()) == []
 
 

@@ -50,7 +50,7 @@ def rest(root: Path) -> None:
 def versions(project: Project) -> set[tuple[str, int]]:
     """Return all that readable epochs name."""
     states = [state for number in project.numbers for state in read_epoch(project.root, number).tables]
-    return {(each.path, each.version) for state in states for each in (state, *state.sides)}
+    return {(table.path, table.version) for state in states for table in (state, *state.sides)}
 
 
 def require_open(project: Project) -> None:

@@ -61,8 +61,8 @@ def test_a_file_that_the_batch_was_read_without_stays_out_of_the_steps_after_a_c
     report = project.update(1)
     assert [entry.file.path for _, entry in report.left_out] == ["away.csv"]
     assert project.keys() == "stays"
-    assert [kept["k"] for kept in project.deferred()] == ["later"]
-    assert [kept["raw"] for kept in project.rejected()] == ["small"]
+    assert [record["k"] for record in project.deferred()] == ["later"]
+    assert [record["raw"] for record in project.rejected()] == ["small"]
 
 
 def test_a_file_counts_as_loaded_once_any_step_has_taken_its_rows(project: Project) -> None:
@@ -232,11 +232,11 @@ def test_a_dropped_table_can_be_declared_again(project: Project) -> None:
     project.land("1.csv", csv(row("old", 0.5, 4.5)), landing="landing/b")
     project.clock = at(1)
     project.update(1)
-    kept = project.streams.pop("b")
+    declaration = project.streams.pop("b")
     project.declare()
     project.update(1)
     project.updater().drop("b")
-    project.streams["b"] = {**kept, "search_key": ["k", "b"]}
+    project.streams["b"] = {**declaration, "search_key": ["k", "b"]}
     project.declare()
     with pytest.raises(UsageError, match="retain"):
         project.update(1)
@@ -256,7 +256,7 @@ def test_a_table_that_is_no_longer_declared_is_frozen(project: Project) -> None:
     project.declare()
     project.land("1.csv", csv(row("b", 0.5, 5)), landing="landing/b")
     project.update(1)
-    kept = project.streams.pop("b")
+    declaration = project.streams.pop("b")
     project.declare()
     report = project.update(2)
     assert any("no longer declared" in warning for warning in report.warnings)
@@ -264,7 +264,7 @@ def test_a_table_that_is_no_longer_declared_is_frozen(project: Project) -> None:
     assert frozen is not None
     assert not frozen.declared
     assert project.keys("b") == "b"
-    project.streams["b"] = kept
+    project.streams["b"] = declaration
     project.declare()
     project.land("2.csv", csv(row("c", 2.5, 6)), landing="landing/b")
     project.update(3)

@@ -54,15 +54,15 @@ def test_a_rollback_is_a_new_epoch_with_the_old_contents_at_the_same_window_time
 
 def test_what_was_gone_back_on_left_and_comes_again(copy: Project) -> None:
     """Changes across a rollback tell what it took away as deleted, and what a later one brought back as come."""
-    told = replayed(copy.root)
-    assert {kind: count for (table, kind), count in told.items() if table == "counts"} == {
+    changes = replayed(copy.root)
+    assert {kind: count for (table, kind), count in changes.items() if table == "counts"} == {
         "insert": 2, "update_preimage": 2, "update_postimage": 2, "delete": 1,
     }  # fmt: skip
     copy.updater().rollback(0)
     copy.updater().rollback(2)
-    told = replayed(copy.root)
-    assert (told["a", "delete"], told["b", "delete"]) == (2, 1)
-    assert told["a", "insert"] == 5
+    changes = replayed(copy.root)
+    assert (changes["a", "delete"], changes["b", "delete"]) == (2, 1)
+    assert changes["a", "insert"] == 5
 
 
 def test_going_back_twice_and_vacuuming_keeps_what_epochs_name(copy: Project) -> None:

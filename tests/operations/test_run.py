@@ -67,9 +67,9 @@ def played(update: Callable[[], UpdateReport], clock: Replayed, delay: int = 0) 
 @given(st.integers(-(10**9), 10**9), st.integers(-1000, 1000), st.integers(1, 1000), st.integers(0, 5000))
 def test_the_next_instant_follows_a_grid_point(instant: int, anchor: int, interval: int, delay: int) -> None:
     """It is the first of those that lie ahead."""
-    found = following(instant, Grid(anchor, interval), delay)
-    assert instant < found <= instant + interval
-    assert (found - delay - anchor) % interval == 0
+    next_instant = following(instant, Grid(anchor, interval), delay)
+    assert instant < next_instant <= instant + interval
+    assert (next_instant - delay - anchor) % interval == 0
 
 
 def test_updates_follow_the_grid() -> None:
@@ -201,6 +201,6 @@ def test_recipes() -> None:
     started = [word for name, words in lines if name in ("ENTRYPOINT", "CMD") for word in json.loads(words)]
     for arguments in (words[3:], started[3:]):
         context = stream_wh.make_context("stream-wh", arguments, resilient_parsing=True)
-        name, found, rest = stream_wh.resolve_command(context, arguments)
-        assert found is not None
-        assert (name, found.make_context("run", rest).params["delay"]) == ("run", 10 * SECOND)
+        name, chosen, rest = stream_wh.resolve_command(context, arguments)
+        assert chosen is not None
+        assert (name, chosen.make_context("run", rest).params["delay"]) == ("run", 10 * SECOND)

@@ -83,13 +83,13 @@ def shed_stamps(project: Project, name: str) -> set[tuple[str | None, int]]:
 
 def runs_of(project: Project, name: str) -> list[Run]:
     """The exact rows of the table without a budget, with what the ledger of the other says that went."""
-    gone, found = shed_stamps(project, name), []
+    gone, runs = shed_stamps(project, name), []
     for row in stored(project, SHED[name]):
         numbers = frozenset(number for number, stamp in enumerate(row[STAMPS]) if (row["k"], stamp) in gone)
         end = int(row["valid_to"].timestamp() * 10**6)
-        found.append(Run(row["k"], None, tuple(row[STAMPS]), end, numbers, row["open"]))
-    assert sum(len(run.shed) for run in found) == len(gone)
-    return found
+        runs.append(Run(row["k"], None, tuple(row[STAMPS]), end, numbers, row["open"]))
+    assert sum(len(run.shed) for run in runs) == len(gone)
+    return runs
 
 
 def verify(project: Project) -> dict[str, float]:
@@ -99,7 +99,7 @@ def verify(project: Project) -> dict[str, float]:
         runs = runs_of(project, name)
         pieces = sorted((run.group or "", piece.start, piece.end) for run in runs for piece in run.fragments)
         rows = [(row["k"] or "", row["valid_from"], row["valid_to"]) for row in stored(project, name)]
-        assert [(k, *(int(each.timestamp() * 10**6) for each in times)) for k, *times in rows] == pieces, name
+        assert [(k, *(int(time.timestamp() * 10**6) for time in times)) for k, *times in rows] == pieces, name
         for length in (0, HOUR // 2, 2 * HOUR):
             with Reader.open(project.root) as reader:
                 share = accuracies(reader, length)[name]
@@ -147,8 +147,8 @@ def test_commands_tell_the_accuracy(begun: Project) -> None:
         share, long = (accuracies(reader, length)["shed_values"] for length in (0, 2 * HOUR))
 
     def told(*words: str) -> tuple[int, str]:
-        found = CliRunner().invoke(stream_wh, ["-C", str(begun.directory), *words], standalone_mode=False)
-        return found.return_value, found.output
+        result = CliRunner().invoke(stream_wh, ["-C", str(begun.directory), *words], standalone_mode=False)
+        return result.return_value, result.output
 
     for words in (["scan", "shed_values"], ["probe", "shed_values", "p"], ["sql", "SELECT k FROM shed_values"]):
         code, text = told(*words)
@@ -175,7 +175,7 @@ def test_a_killed_update_sheds_the_same(point: Point, begun: Project, tmp_path: 
     other.update(5)
     plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
     assert plan is not None
-    number = next(place for place, step in enumerate(plan.steps) if step.stream == "shed_rising")
+    number = next(index for index, step in enumerate(plan.steps) if step.stream == "shed_rising")
     with pytest.raises(StoppedError):
         project.update(5, observer=stop_at(point, number))
     project.update(5)

@@ -88,14 +88,14 @@ def side_by_side(witness: Witness, *, move_below: float | None = None, **keys: A
 
 def state(project: Project) -> TableState:
     """Return the table of the newest epoch."""
-    found = project.epoch.table("rows")
-    assert found is not None
-    return found
+    table_state = project.epoch.table("rows")
+    assert table_state is not None
+    return table_state
 
 
 def old_rows(project: Project) -> int:
     """Return the live rows in former layouts, counted in the files."""
-    return sum(1 for row in project.live("rows") if any(each.holds(row["sub_index"]) for each in state(project).former))
+    return sum(1 for row in project.live("rows") if any(former.holds(row["sub_index"]) for former in state(project).former))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_remainder_moves_once_it_is_small(begun: Callable[[str], Witness], t
     (former,) = state(project).former
     assert old_rows(project) > 0.2 * former.rows
     side_by_side(witness, move_below=1.0)
-    assert [each.move_below for each in state(project).former] == [1.0]
+    assert [layout.move_below for layout in state(project).former] == [1.0]
     seen: list[tuple[Point, int]] = []
 
     def once(moment: Moment) -> None:
@@ -174,11 +174,11 @@ def test_the_remainder_moves_once_it_is_small(begun: Callable[[str], Witness], t
     assert (Point.STEP_COMMITTED, 0) in seen
     assert state(project).former == ()
     assert project.counts("rows").rewritten > 0
-    before, after = (expected(each.live) for each in witness.model.states[-2:])
+    before, after = (expected(model_state.live) for model_state in witness.model.states[-2:])
     with Warehouse.open(project.directory) as warehouse:
-        told = warehouse.changes("rows", since=project.epoch.number - 1).arrow().column("_change_type").to_pylist()
-    assert (told.count("insert"), told.count("expire")) == ((after - before).total(), (before - after).total())
-    assert "delete" not in told, "a row that only moved has not changed"
+        kinds = warehouse.changes("rows", since=project.epoch.number - 1).arrow().column("_change_type").to_pylist()
+    assert (kinds.count("insert"), kinds.count("expire")) == ((after - before).total(), (before - after).total())
+    assert "delete" not in kinds, "a row that only moved has not changed"
     assert check(project.root).findings == ()
     moved(witness)
     assert check(project.root).findings == ()

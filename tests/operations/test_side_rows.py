@@ -62,7 +62,7 @@ def test_few_and_many_leave_the_same_tables(tmp_path: Path, spark: SparkSession)
             patch.setattr(writer, "stage_side_rows", None)
             many.update(hour)
         assert seen(few) == seen(many), hour
-    assert {(each["K"], each["_file"], each["_record"]) for each in few.deferred("j", 0)} == {
+    assert {(waiting["K"], waiting["_file"], waiting["_record"]) for waiting in few.deferred("j", 0)} == {
         ("later", "1.json", 3), ("late'r", "1.json", 4), ("x", "2.json", 1)
     }  # fmt: skip
     assert not few.deferred("j"), "every row was taken when its slot came"

@@ -67,13 +67,13 @@ def _rows(project: Project, name: str) -> list[str]:
     """The user's columns of the live rows: a view that is rebuilt has other system columns."""
     system = ("sub_index", "exp_block")
     return sorted(
-        str({key: value for key, value in each.items() if key[0] != "_" and key not in system}) for each in project.live(name)
+        str({key: value for key, value in record.items() if key[0] != "_" and key not in system}) for record in project.live(name)
     )
 
 
 def _content(project: Project) -> dict[str, Any]:
     names = [state.name for state in project.epoch.tables if state.kind != "state"]
-    waiting = {f"{name} waits": sorted(each["k"] for each in project.deferred(name)) for name in project.streams}
+    waiting = {f"{name} waits": sorted(record["k"] for record in project.deferred(name)) for name in project.streams}
     invalid = {f"{name} rejects": len(project.rejected(name)) for name in project.streams}
     return {**{name: _rows(project, name) for name in names}, **waiting, **invalid}
 
@@ -92,8 +92,8 @@ def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) 
 def _served(project: Project, table: str) -> list[str]:
     """What readers serve of a table at the newest epoch, whole and key by key."""
     with Warehouse.open(project.directory) as warehouse:
-        scanned = sorted(each[0] for each in warehouse.scan(table, columns=["k"]).all())
-        probed = sorted(each[0] for each in warehouse.probe(table, list("xyqwl"), columns=["k"]).all())
+        scanned = sorted(record[0] for record in warehouse.scan(table, columns=["k"]).all())
+        probed = sorted(record[0] for record in warehouse.probe(table, list("xyqwl"), columns=["k"]).all())
     assert [key for key in scanned if key in "xyqwl"] == probed
     return scanned
 
@@ -105,8 +105,12 @@ def _loaded(project: Project, table: str) -> list[str]:
 
 
 def _differing(project: Project, spark: SparkSession) -> list[str]:
-    found = verdicts_of(project.root, project.epoch, spark)
-    return [f"{each.view}: {each.outcome} {each.reason}" for each in found if each.outcome not in ("same", "not verifiable")]
+    verdicts = verdicts_of(project.root, project.epoch, spark)
+    return [
+        f"{verdict.view}: {verdict.outcome} {verdict.reason}"
+        for verdict in verdicts
+        if verdict.outcome not in ("same", "not verifiable")
+    ]
 
 
 def test_the_others_move_and_the_table_catches_up(
@@ -125,7 +129,7 @@ def test_the_others_move_and_the_table_catches_up(
     CHANGES["delete"](project.root / "tables/a")
     CHANGES["lying optimize"](project.root / "tables/b")
     pinned = {name: project.stored(name) for name in ("a", "b")}
-    for hour, alive, others in ((3, "q x", "l late q w x"), (4, "q x", "l late m q short w w2 x x")):
+    for hour, alive, other_keys in ((3, "q x", "l late q w x"), (4, "q x", "l late m q short w w2 x x")):
         _land(project, hour)
         plan, _ = project.updater().plan(UpdateOptions(at=at(hour)))
         assert plan is not None
@@ -133,16 +137,16 @@ def test_the_others_move_and_the_table_catches_up(
         report = project.update(hour)
         done = update_report(report)
         assert done.exit_code == 1
-        for told in (dry, "\n".join(done.lines)):
+        for text in (dry, "\n".join(done.lines)):
             for table in ("a", "b"):
-                assert f'table "{table}" stands still: it was changed from outside: commit' in told
-                assert f"stream-wh repair --undo-foreign {table}" in told
+                assert f'table "{table}" stands still: it was changed from outside: commit' in text
+                assert f"stream-wh repair --undo-foreign {table}" in text
         assert [name for name, _ in report.stopped] == ["a", "a_archive", "b"]
         assert [name for name, _ in report.failed_views] == ["both"]
         assert {name: project.stored(name) for name in ("a", "b")} == pinned
         assert (_served(project, "a"), _served(project, "b")) == (alive.split(), alive.split())
-        assert (project.keys("c"), project.keys("of_c")) == (others, " ".join(dict.fromkeys(others.split())))
-        assert {each.split(":")[0] for each in _faults(project)} == {"foreign_commit"}
+        assert (project.keys("c"), project.keys("of_c")) == (other_keys, " ".join(dict.fromkeys(other_keys.split())))
+        assert {fault.split(":")[0] for fault in _faults(project)} == {"foreign_commit"}
         assert len(_faults(project)) == 2
     assert project.update(4).epochs == ()  # nothing new: it stands still, and the update goes on saying so
     assert update_report(project.update(4)).exit_code == 1
@@ -166,15 +170,15 @@ LIVE = "l late m n q w w2 w5 x"
 
 def _says_so(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """The commands that look, and the verbs that would need a table as it is today."""
-    code, told = _run(project, capsys, "status", "--check")
+    code, output = _run(project, capsys, "status", "--check")
     assert code == 4
     for table in ("a", "b"):
-        assert f"{table}: stands still: it was changed from outside" in told
-        assert f"repair --undo-foreign {table}" in told
-    code, told = _run(project, capsys, "update", "--dry-run", "--at", "2024-01-01T04:00:00Z")
-    assert (code, "nothing to do" in told, 'table "b" stands still' in told) == (0, True, True)
-    code, told = _run(project, capsys, "metrics")
-    failed = [line for line in told.splitlines() if line.startswith("stream_wh_table_failed")]
+        assert f"{table}: stands still: it was changed from outside" in output
+        assert f"repair --undo-foreign {table}" in output
+    code, output = _run(project, capsys, "update", "--dry-run", "--at", "2024-01-01T04:00:00Z")
+    assert (code, "nothing to do" in output, 'table "b" stands still' in output) == (0, True, True)
+    code, output = _run(project, capsys, "metrics")
+    failed = [line for line in output.splitlines() if line.startswith("stream_wh_table_failed")]
     assert [line.split('"')[1] for line in failed if line.endswith(" 1.0")] == ["a", "a_archive", "b", "both"]
     page = project.directory / "report.html"
     assert _run(project, capsys, "report", "--output-file", str(page))[0] == 0
@@ -233,14 +237,14 @@ def late(base: Project, tmp_path_factory: pytest.TempPathFactory) -> Contents:
 
 
 def _updated(project: Project, hours: tuple[int, ...]) -> Contents:
-    found: Contents = {}
+    contents: Contents = {}
     for hour in (3, 4, 5, 6):
         project.clock = LATER + hour * HOUR
         _land(project, hour)
         if hour in hours:
             project.update(hour)
-            found[hour] = _content(project)
-    return found
+            contents[hour] = _content(project)
+    return contents
 
 
 STOPPED = {
@@ -285,10 +289,10 @@ def test_whatever_stood_still_catches_up(
         project.clock = LATER + hour * HOUR
         _land(project, hour)
         report = project.update(hour)
-        found = _content(project)
+        content = _content(project)
         assert {name for name, _ in (*report.stopped, *report.failed_views)} == stopped
-        moved = {name for name in found if name.split(" ")[0] not in stopped}
-        assert {name: found[name] for name in moved} == {name: model[hour][name] for name in moved}
+        moved = {name for name in content if name.split(" ")[0] not in stopped}
+        assert {name: content[name] for name in moved} == {name: model[hour][name] for name in moved}
         assert {fault.split(":")[0] for fault in _faults(project)} <= {"foreign_commit"}
     project.updater().undo_foreign()
     if way == "again":
@@ -301,20 +305,20 @@ def test_whatever_stood_still_catches_up(
             continue
         report = project.update(hour, each=way == "each")
         assert (report.stopped, report.failed_views, _faults(project)) == ((), (), [])
-        found, in_time = _content(project), model[hour]
+        content, in_time = _content(project), model[hour]
         behind = {name for name in stopped if "archive" in name}
         by_arrival = stopped & {"named"} if way == "step" else set()
-        rhythm = late[hour] if way in ("step", "each") else found
-        assert found == {name: rhythm[name] if name in behind | by_arrival else in_time[name] for name in found}
+        rhythm = late[hour] if way in ("step", "each") else content
+        assert content == {name: rhythm[name] if name in behind | by_arrival else in_time[name] for name in content}
     assert _differing(project, spark) == []
     for name in ("a", "b", "c", "r"):
         assert _loaded(project, name)[-2:] == ["5.csv", "6.csv"]
         assert len(set(_loaded(project, name))) == len(_loaded(project, name))
 
 
-def _expected(found: dict[str, Any], like: dict[str, Any], without: str = "archive") -> dict[str, Any]:
+def _expected(content: dict[str, Any], like: dict[str, Any], without: str = "archive") -> dict[str, Any]:
     """What does not depend on how late rows came: archives have rows that come and end between two updates in none."""
-    return {name: found[name] for name in like if not name.endswith(("archive", without))}
+    return {name: content[name] for name in like if not name.endswith(("archive", without))}
 
 
 # --- kills, and the other verbs ---
@@ -397,14 +401,15 @@ def test_going_back_to_when_it_stood_still(base: Project, model: Contents, tmp_p
     assert (sorted(done.files), _faults(project)) == (["3.csv", "4.csv", "5.csv"], [])
     assert _expected(_content(project), model[5]) == _expected(model[5], model[5])
     rolled = project.updater().rollback(numbers[3])
-    forgotten = [f"{each.stream}{each.path[0]}" for each in rolled.forgotten]
+    forgotten = [f"{file.stream}{file.path[0]}" for file in rolled.forgotten]
     assert sorted(forgotten) == ["a3", "a4", "a5", "b4", "b5", "c4", "c5", "r4", "r5"]
     assert (project.keys("a"), _faults(project)) == ("q w w2", [])  # two that waited are due
     _hour(project, 6)
     assert (project.update(6).stopped, _faults(project)) == ((), [])
-    found = _content(project)
-    assert _expected(found, model[6], "named") == _expected(model[6], model[6], "named")
-    assert ["'name': '3'" in each for each in found["named"]] == [True]  # changes that are late act from the last window time on
+    content = _content(project)
+    assert _expected(content, model[6], "named") == _expected(model[6], model[6], "named")
+    # late changes act from the last window time on
+    assert ["'name': '3'" in line for line in content["named"]] == [True]
 
 
 @pytest.mark.long
@@ -425,7 +430,7 @@ def test_the_other_tables_are_managed_while_one_stands_still(base: Project, mode
     updater.restate("c", since=at(2))
     updater.rebuild("of_c")
     updater.repair()
-    assert (_content(project), {each.split(":")[0] for each in _faults(project)}) == (before, {"foreign_commit"})
+    assert (_content(project), {fault.split(":")[0] for fault in _faults(project)}) == (before, {"foreign_commit"})
     made = back_up(project.root, project.directory / "warehouse.toml", tmp_path / "backup", now=1)
     assert verify(tmp_path / "backup") == made
     project.clock += HOUR // 2

@@ -42,8 +42,8 @@ def _meeting(patch: pytest.MonkeyPatch, owner: Any, name: str) -> None:  # noqa:
     original: Callable[..., object] = getattr(owner, name)
     barrier = threading.Barrier(2)
 
-    def call(*given: object) -> object:
-        result = original(*given)
+    def call(*arguments: object) -> object:
+        result = original(*arguments)
         with suppress(threading.BrokenBarrierError):
             barrier.wait(timeout=2)
         return result
@@ -78,11 +78,11 @@ def test_two_warehouses_in_two_threads(tmp_path: Path, spark: SparkSession, monk
     for thread in threads:
         thread.join()
     for name, project in projects.items():
-        assert [(each.failed_views, each.left_out) for each in reports[name]] == [((), ())] * len(HOURS), name
-        rows = {each["k"]: each["total"] for each in project.live("v")}
+        assert [(report.failed_views, report.left_out) for report in reports[name]] == [((), ())] * len(HOURS), name
+        rows = {record["k"]: record["total"] for record in project.live("v")}
         total: object = sum(HOURS) if name == "one" else str(max(HOURS))
         assert rows == {f"{name}{key}": total for key in range(3)}
-        assert [each.outcome for each in verdicts_of(project.root, project.epoch, spark)] == ["same"]
+        assert [verdict.outcome for verdict in verdicts_of(project.root, project.epoch, spark)] == ["same"]
 
 
 def test_settings_come_back_when_the_last_thread_is_done(spark: SparkSession) -> None:
@@ -90,10 +90,10 @@ def test_settings_come_back_when_the_last_thread_is_done(spark: SparkSession) ->
     session = table_session(spark, {"spark.sql.shuffle.partitions": "1"})
     before = {name: session.conf.get(name) for name in INTERPRETED}
     assert before != INTERPRETED
-    one, other = interpreted(session), interpreted(session)
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
+    first, second = interpreted(session), interpreted(session)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
     assert {name: session.conf.get(name) for name in INTERPRETED} == INTERPRETED
-    other.__exit__(None, None, None)
+    second.__exit__(None, None, None)
     assert {name: session.conf.get(name) for name in INTERPRETED} == before

@@ -176,7 +176,7 @@ def test_a_plan_is_finished_with_the_declarations_and_the_clock_it_holds(project
     report = project.update(1)
     assert [len(report.finished), len(report.epochs)] == [1, 0]
     assert project.keys() == "a"
-    assert [kept["reason"] for kept in project.rejected()] == ["too_far_ahead"]
+    assert [record["reason"] for record in project.rejected()] == ["too_far_ahead"]
 
 
 def test_commits_whose_files_did_not_survive_are_undone_and_made_again(project: Project) -> None:
@@ -315,13 +315,13 @@ def test_a_table_that_was_dropped_and_is_declared_again_loads_its_files(project:
     project.streams["b"] = stream(landing="landing/b", max_lifetime="40h")
     project.declare()
     project.update(1)
-    kept = project.streams.pop("b")
+    declaration = project.streams.pop("b")
     project.declare()
     project.updater().drop("b")
     assert project.update(1).epochs == ()
     project.clock += 8 * DAY
     project.updater().vacuum()
-    project.streams["b"] = kept
+    project.streams["b"] = declaration
     project.declare()
     project.update(2)
     assert (project.keys("b"), project.keys("a")) == ("b", "a")
@@ -413,7 +413,7 @@ def test_keys_with_characters_that_end_lines_elsewhere(project: Project) -> None
     with pytest.raises(StoppedError):
         project.update(2, observer=stop_at(Point.STEPS_DONE))
     assert not project.update(2).left_out
-    assert sorted(each["k"] for each in project.live()) == sorted(2 * keys)
+    assert sorted(record["k"] for record in project.live()) == sorted(2 * keys)
     with Warehouse.open(project.directory) as warehouse:
         for key in keys:
             assert len(warehouse.probe("a", [key], now=at(2)).all()) == 2

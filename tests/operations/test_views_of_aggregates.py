@@ -56,8 +56,8 @@ def require_equal(project: Project) -> None:
     busy = Counter((row["k"], row["window_end"], row["n"]) for row in live if row["window_length"] == "1h" and row["n"] > 1)
     assert Counter((row["k"], row["window_end"], row["n"]) for row in project.live("busy")) == busy
     most = {key: [row["n"] for row in live if row["k"] == key] for key in {row["k"] for row in live}}
-    found = {row["k"]: (row["n"], row["answers"]) for row in project.live("most")}
-    assert found == {key: (max(counts), len(counts)) for key, counts in most.items()}
+    answers = {row["k"]: (row["n"], row["answers"]) for row in project.live("most")}
+    assert answers == {key: (max(counts), len(counts)) for key, counts in most.items()}
     assert list(check(project.root).findings) == []
 
 

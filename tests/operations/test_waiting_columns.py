@@ -31,7 +31,7 @@ def waiting(tmp_path: Path, spark: SparkSession) -> Project:
     project = Project(tmp_path / "project", spark, {"a": stream(columns=COLUMNS)})
     land(project, "1.csv", row("x", 0.5, 3) + ",1", row("early", 5.5, 8) + ",7")
     project.update(1)
-    assert [each["k"] for each in project.deferred()] == ["early"]
+    assert [record["k"] for record in project.deferred()] == ["early"]
     return project
 
 
@@ -40,7 +40,7 @@ def come(project: Project, *names: str) -> list[dict[str, object]]:
     assert check(project.root).findings == ()
     project.update(6)
     assert check(project.root).findings == ()
-    return [{name: each[name] for name in names} for each in project.live()]
+    return [{name: record[name] for name in names} for record in project.live()]
 
 
 def test_a_column_comes(waiting: Project) -> None:

@@ -17,7 +17,7 @@ FEW_MODULES = 10
 def test_a_row_crosses_few_modules(tmp_path: Path, spark: SparkSession) -> None:
     """In the step of its stream and in that of a join view, fewer than ten besides those that read and write all tables."""
     steps = followed(tmp_path, spark)
-    crossed = {step: [each for each in modules if "/storage/" not in each] for step, modules in steps.items()}
+    crossed = {step: [module for module in modules if "/storage/" not in module] for step, modules in steps.items()}
     assert 0 < len(crossed["append to a"]) < FEW_MODULES, crossed["append to a"]
     assert 0 < len(crossed["append to joined"]) < FEW_MODULES, crossed["append to joined"]
     assert "warehouse/steps/kind.py" not in crossed["append to joined"], "a task has no rows"

@@ -36,8 +36,8 @@ def landed(project: Project, hour: int) -> None:
     """Land the same rows for each stream, in a file of text and in one of columns."""
     project.land(f"{hour}.csv", csv(*LINES[hour]))
     rows = [line.split(",") for line in LINES[hour]]
-    times = [pa.array([each[place] for each in rows]).cast(pa.timestamp("us", "UTC")) for place in (1, 2)]
-    keys = pa.array([each[0] or None for each in rows])
+    times = [pa.array([record[column] for record in rows]).cast(pa.timestamp("us", "UTC")) for column in (1, 2)]
+    keys = pa.array([record[0] or None for record in rows])
     project.land(f"{hour}.parquet", parquet(pa.table({"k": keys, "b": times[0], "e": times[1]})), landing="landing/b")
 
 

@@ -60,7 +60,7 @@ def machine_zone(spark: SparkSession, name: str) -> Iterator[None]:
 
 
 def _history(project: Project, spark: SparkSession, zones: dict[int, str]) -> dict[int, dict[str, object]]:
-    found: dict[int, dict[str, object]] = {}
+    by_slot: dict[int, dict[str, object]] = {}
     for slot, zone in zones.items():
         project.land(f"{slot}.csv", csv(*ROWS[slot], header="k,b,e"))
         with machine_zone(spark, zone):
@@ -69,12 +69,12 @@ def _history(project: Project, spark: SparkSession, zones: dict[int, str]) -> di
             with Warehouse.open(project.directory) as warehouse:
                 answers: dict[str, object] = {name: sorted(map(str, warehouse.scan(name).all())) for name in ("a", *VIEWS)}
                 answers["asked"] = warehouse.sql(ASKED).all()
-            answers["waiting"] = sorted(str(each["b"]) for each in project.deferred())
+            answers["waiting"] = sorted(str(row["b"]) for row in project.deferred())
             if slot == max(zones):
-                answers["verdicts"] = [each.outcome for each in verdicts_of(project.root, project.epoch, spark)]
-            answers["faults"] = [each.message for each in check(project.root).faults]
-        found[slot] = answers
-    return found
+                answers["verdicts"] = [verdict.outcome for verdict in verdicts_of(project.root, project.epoch, spark)]
+            answers["faults"] = [finding.message for finding in check(project.root).faults]
+        by_slot[slot] = answers
+    return by_slot
 
 
 def _machine(directory: Path, spark: SparkSession, zones: dict[int, str]) -> dict[int, dict[str, object]]:
@@ -97,6 +97,6 @@ def test_the_machines_zone_is_nowhere_in_the_tables(
         monkeypatch.setattr(lookup, "LARGE", -1)
     assert _machine(tmp_path / "moved", spark, ZONES) == utc
     assert utc[1665]["verdicts"] == ["same"] * len(VIEWS)
-    assert [each["faults"] for each in utc.values()] == [[]] * len(ZONES)
+    assert [answers["faults"] for answers in utc.values()] == [[]] * len(ZONES)
     assert utc[1662]["waiting"], "a row waits over the change"
     assert len(utc[1665]["asked"]) == 2  # type: ignore[arg-type]

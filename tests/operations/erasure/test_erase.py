@@ -52,7 +52,7 @@ def _land(project: Project, name: str, *lines: str, table: str = "a") -> None:
 
 def _files(project: Project, *, without: str | None) -> None:
     """Land two updates' files; ``without`` names a key whose rows are left out."""
-    given = {
+    files = {
         ("a", 1): [
             *(_row("Gone7", begins, ends) for begins, ends in ((0.2, 0.9), (0.5, 1.5), (0.5, 2.6), (0.5, 4.2))),
             *(_row("a", 0.5, 4.4), _row("b", 0.6, 2.6, 2)),
@@ -64,9 +64,9 @@ def _files(project: Project, *, without: str | None) -> None:
         ("r", 1): [_row("p", 0.5, 4.4, 1), _row("q", 0.5, 4.1, 2)],
         ("r", 3): [_row("s", 2.1, 2.9, 3), _row("t", 2.1, 5.9, 3)],
     }
-    for (table, hour), lines in given.items():
-        kept = [line for line in lines if without is None or without not in line.split(",")]
-        _land(project, f"{hour}.csv", *kept, table=table)
+    for (table, hour), lines in files.items():
+        remaining = [line for line in lines if without is None or without not in line.split(",")]
+        _land(project, f"{hour}.csv", *remaining, table=table)
 
 
 def _declared(directory: Path, spark: SparkSession) -> Project:
@@ -104,7 +104,7 @@ def project(begun: Project, tmp_path: Path) -> Project:
 
 def _held(root: Path, key: str) -> list[str]:
     """Return every file under the root that shows the key: all columns of all Parquet files, all other bytes."""
-    found = []
+    paths = []
     for path in sorted(root.rglob("*")):
         if not path.is_file():
             continue
@@ -113,18 +113,18 @@ def _held(root: Path, key: str) -> list[str]:
         else:
             shown = path.read_bytes().decode(errors="replace")
         if any(f"{mark}{key}{other}" in shown for mark in "',\":" for other in "',\"\\"):
-            found.append(path.relative_to(root).as_posix())
-    return found
+            paths.append(path.relative_to(root).as_posix())
+    return paths
 
 
 def _tables(project: Project) -> dict[str, list[dict[str, Any]]]:
     names = [state.name for state in project.epoch.tables if state.kind != "state"]
-    return {name: [{k: v for k, v in each.items() if k[0] != "_"} for each in project.live(name)] for name in names}
+    return {name: [{k: v for k, v in record.items() if k[0] != "_"} for record in project.live(name)] for name in names}
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[str]:
     hidden = ("sub_index", "exp_block")
-    return sorted(repr({name: value for name, value in each.items() if name not in hidden}) for each in rows)
+    return sorted(repr({name: value for name, value in record.items() if name not in hidden}) for record in rows)
 
 
 def test_every_trace_of_a_key_goes_and_the_rest_is_as_if_it_had_never_come(
@@ -133,24 +133,24 @@ def test_every_trace_of_a_key_goes_and_the_rest_is_as_if_it_had_never_come(
     """Tables, views, operators' state, deferred and invalid rows, logs, older epochs; the next update goes on from there."""
     assert len(_held(project.root, "Gone7")) > 10
     other = _run(_declared(tmp_path / "other", spark), without="Gone7")
-    found, receipt = project.updater().erase("a", ["Gone7"])
+    outlook, receipt = project.updater().erase("a", ["Gone7"])
     assert receipt is not None
     assert _held(project.root, "Gone7") == []
     assert receipt.proof.traces == ()
     assert [path.rpartition("/")[2] for path in receipt.landing] == ["1.csv", "3.csv"]
     assert not receipt.whole
-    assert (found.rows, receipt.epochs_retired, project.numbers) == (6, 2, [2])
+    assert (outlook.rows, receipt.epochs_retired, project.numbers) == (6, 2, [2])
     assert receipt.views_built_anew == ("joined", "kinds", "nested")
     for name, rows in _tables(other).items():
         assert _plain(_tables(project)[name]) == _plain(rows), name
     assert [entry["k"] for entry in project.deferred()] == ["e"]
-    assert [kept["raw"] for kept in project.rejected()] == [kept["raw"] for kept in other.rejected()]
-    for each in (project, other):
-        _land(each, "1x.csv", _row("f", 3.5, 6, 2), _row("c", 3.2, 7.2))
+    assert [record["raw"] for record in project.rejected()] == [record["raw"] for record in other.rejected()]
+    for target in (project, other):
+        _land(target, "1x.csv", _row("f", 3.5, 6, 2), _row("c", 3.2, 7.2))
         for name in "ar":
-            each.change(name, files="*.csv")
-        each.update(4)
-        each.update(7)
+            target.change(name, files="*.csv")
+        target.update(4)
+        target.update(7)
     assert _held(project.root, "Gone7") == []
     for name, rows in _tables(other).items():
         assert _plain(_tables(project)[name]) == _plain(rows), name
@@ -174,7 +174,7 @@ def test_an_erasure_stopped_anywhere_is_completed_by_the_next_update_or_erasure(
     attempts = 0
     while True:
         attempts += 1
-        known = len(seen)
+        count = len(seen)
         try:
             if attempts % 2:
                 project.updater(observe).erase("a", ["Gone7"])
@@ -184,7 +184,7 @@ def test_an_erasure_stopped_anywhere_is_completed_by_the_next_update_or_erasure(
             written = Point.EPOCH_WRITTEN in [point for point, _ in seen]
             assert (_tables(project) == before) is not written, seen[-1]
             assert ("'Gone7'" in repr(_tables(project))) is not written, seen[-1]
-        if len(seen) == known and attempts % 2:
+        if len(seen) == count and attempts % 2:
             break
     points = [point for point, _ in seen]
     for point in (Point.PLAN_WRITTEN, Point.STEP_COMMITTED, Point.SWEPT, Point.LOGS_CUT, Point.PROVED, Point.RECEIPT_WRITTEN):
@@ -199,12 +199,12 @@ def test_looking_changes_nothing_and_tells_what_would_go(project: Project) -> No
     """A dry run needs no Spark, names rows, views and landing files, and leaves every byte as it is."""
     files = {path: path.stat().st_mtime_ns for path in project.directory.rglob("*")}
     project.spark, spark = None, project.spark
-    found, receipt = project.updater().erase("a", ["Gone7"], dry_run=True)
+    outlook, receipt = project.updater().erase("a", ["Gone7"], dry_run=True)
     assert receipt is None
-    assert not found.nothing
-    assert found.rows == 6
-    assert [path.name for path in found.landing] == ["1.csv", "3.csv"]
-    assert found.before.traces
+    assert not outlook.nothing
+    assert outlook.rows == 6
+    assert [path.name for path in outlook.landing] == ["1.csv", "3.csv"]
+    assert outlook.before.traces
     nobody_there, none = project.updater().erase("a", ["nobody"], dry_run=True)
     assert (nobody_there.nothing, none) == (True, None)
     assert {path: path.stat().st_mtime_ns for path in project.directory.rglob("*")} == files
@@ -213,8 +213,8 @@ def test_looking_changes_nothing_and_tells_what_would_go(project: Project) -> No
 
 def test_erasing_a_key_that_nobody_has_changes_nothing(project: Project) -> None:
     """A key mistyped does not cost the older epochs."""
-    found, receipt = project.updater().erase("a", ["Gone"])
-    assert (found.nothing, receipt, project.numbers) == (True, None, [0, 1])
+    outlook, receipt = project.updater().erase("a", ["Gone"])
+    assert (outlook.nothing, receipt, project.numbers) == (True, None, [0, 1])
 
 
 def test_expired_rows_go_from_all_tables(project: Project) -> None:
@@ -261,12 +261,12 @@ def test_readers_that_were_open_go_on_with_the_newest_epoch(project: Project) ->
         reader = warehouse.reader()
         early = warehouse.reader(as_of=at(1))
         in_memory = warehouse.reader(hot=["a"])
-        for each in (reader, in_memory):
-            assert len(each.probe("a", ["Gone7"]).all()) == len(each.sql("FROM a WHERE k = 'Gone7'").all()) == 2
+        for opened in (reader, in_memory):
+            assert len(opened.probe("a", ["Gone7"]).all()) == len(opened.sql("FROM a WHERE k = 'Gone7'").all()) == 2
         assert len(early.scan("a").all()) > 0
         project.updater().erase("a", ["Gone7"])
-        for each in (reader, in_memory):
-            assert each.sql("FROM a WHERE k = 'Gone7'").all() == each.probe("a", ["Gone7"]).all() == []
+        for opened in (reader, in_memory):
+            assert opened.sql("FROM a WHERE k = 'Gone7'").all() == opened.probe("a", ["Gone7"]).all() == []
         with pytest.raises(CursorLostError, match="or an erasure retired them"):
             reader.changes("a", since=0)
         with pytest.raises(NoEpochError):
@@ -287,7 +287,7 @@ def test_composite_keys_and_prefixes_go_from_every_layout(tmp_path: Path, spark:
     assert receipt is not None
     assert receipt.proof.traces == ()
     assert sorted((entry["n"], entry["k"]) for entry in project.live()) == [(8, "x"), (9, None), (70, "x")]
-    assert [kept["raw"][:3] for kept in project.rejected()] == ["8,z"]
+    assert [record["raw"][:3] for record in project.rejected()] == ["8,z"]
     assert [path.rpartition("/")[2] for path in receipt.landing] == ["1.csv"]
 
 
@@ -321,9 +321,9 @@ def test_what_other_tools_open_is_no_trace_and_a_copy_in_it_goes(tmp_path: Path,
     landed = project.land("1.csv", csv(row("2024", 0.5, 4), row("secret", 0.5, 4), row("kept", 0.5, 4)))
     project.update(1)
     landed.unlink()
-    place = project.root / DATABASE
-    place.chmod(0o644)
-    with duckdb.connect(str(place)) as connection:
+    database = project.root / DATABASE
+    database.chmod(0o644)
+    with duckdb.connect(str(database)) as connection:
         connection.execute("CREATE TABLE copied AS SELECT * FROM a")
     for key in ("2024", "secret"):
         _, receipt = project.updater().erase("a", [key])
@@ -333,5 +333,5 @@ def test_what_other_tools_open_is_no_trace_and_a_copy_in_it_goes(tmp_path: Path,
         assert connection.execute("SELECT k FROM w.a").fetchall() == [("kept",)]
         with pytest.raises(duckdb.CatalogException):
             connection.execute("SELECT * FROM w.copied")
-    assert b"secret" not in place.read_bytes()
+    assert b"secret" not in database.read_bytes()
     assert database_difference(project.root, project.epoch) is None

@@ -28,10 +28,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     return build(tmp_path_factory.mktemp("house") / "data")
 
 
-def _keys(house: House, name: str, *given: object) -> ErasedKeys:
+def _keys(house: House, name: str, *values: object) -> ErasedKeys:
     state = house.epochs[-1].table(name)
     assert state is not None
-    return erased_keys(key_columns(state.declaration.columns, state.declaration.search_key), given)
+    return erased_keys(key_columns(state.declaration.columns, state.declaration.search_key), values)
 
 
 def _proof(house: House, name: str, keys: ErasedKeys) -> Proof:
@@ -46,12 +46,12 @@ def test_the_rows_of_each_key_are_found(house: House, name: str) -> None:
     stored = [row for row in table.rows if row.load <= last]
     for key in {table.key_of(row) for row in stored}:
         keys = _keys(house, name, key)
-        (found, *_) = rows_of_keys(house.root, state, keys)
-        assert found.rows == len([row for row in stored if table.key_of(row) == key])
-        assert found.cells
+        (key_rows, *_) = rows_of_keys(house.root, state, keys)
+        assert key_rows.rows == len([row for row in stored if table.key_of(row) == key])
+        assert key_rows.cells
         traced = [trace.path for trace in _proof(house, name, keys).traces if not trace.path.startswith("rejected/")]
         assert {path.split("/")[1] for path in traced} == {name}
-        assert sum(path.endswith(".parquet") for path in traced) == found.files
+        assert sum(path.endswith(".parquet") for path in traced) == key_rows.files
 
 
 def test_a_key_that_nobody_has_leaves_no_trace(house: House) -> None:

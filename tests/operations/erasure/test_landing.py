@@ -49,8 +49,8 @@ def test_csv_files_are_read_by_record(tmp_path: Path) -> None:
         "header.csv": HEADER.replace("tailnum", "N1") + "N3,a,b,1,2\n",
         "empty.csv": "",
     }
-    found = _found(tmp_path, {name: content.encode() for name, content in files.items()})
-    assert found == ["deep/er.csv", "plain.csv", "quoted.csv", "short.csv", "turned.csv"]
+    paths = _found(tmp_path, {name: content.encode() for name, content in files.items()})
+    assert paths == ["deep/er.csv", "plain.csv", "quoted.csv", "short.csv", "turned.csv"]
 
 
 def test_put_away_files_that_got_a_number_are_read(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_options_are_heeded(tmp_path: Path) -> None:
     header, record = HEADER.replace(",", ";"), "N1;a;b;1;2\n"
     files = {"a.csv": (header + record).encode("utf-16"), "b.csv": header.encode("utf-16")}
     assert _found(tmp_path, files, options={"delimiter": ";", "encoding": "utf-16"}) == ["a.csv"]
-    place = tmp_path / "null"
-    place.mkdir()
+    directory = tmp_path / "null"
+    directory.mkdir()
     files = {f"{key}.csv": f"{HEADER}{key},a,b,1,2\n".encode() for key in ("-", "N1")}
-    assert _found(place, files, (None,), options={"nullValue": "-"}) == ["-.csv"]
+    assert _found(directory, files, (None,), options={"nullValue": "-"}) == ["-.csv"]
 
 
 def test_json_and_parquet_files(tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_json_and_parquet_files(tmp_path: Path) -> None:
     assert _found(tmp_path, files, 7, **key) == ["array.json", "bad.json", "number.json", "text.json"]
     escaped = json.dumps({"tailnum": 'N"é'}).encode()
     assert _found(tmp_path / "escaped", {"x.json": escaped}, 'N"é', format="json") == ["x.json"]
-    place = tmp_path / "parquet"
+    directory = tmp_path / "parquet"
     for name, values in {"yes": [1, 7], "no": [70]}.items():
-        (place / "landing" / "flights").mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"ttl": values}), place / "landing" / "flights" / f"{name}.parquet")
-    assert _found(place, {}, 7, search_key="ttl", format="parquet") == ["yes.parquet"]
+        (directory / "landing" / "flights").mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"ttl": values}), directory / "landing" / "flights" / f"{name}.parquet")
+    assert _found(directory, {}, 7, search_key="ttl", format="parquet") == ["yes.parquet"]
 
 
 def test_instants_are_those_of_the_streams_time_zone(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_instants_are_those_of_the_streams_time_zone(tmp_path: Path) -> None:
     noon = datetime(2013, 1, 1, 12, tzinfo=UTC)
     records = {"local": "2013-01-01 13:00:00", "offset": "2013-01-01T12:00:00Z", "other": "2013-01-01 12:00:00"}
     files = {f"{name}.csv": f"{HEADER}x,{text},,,\n".encode() for name, text in records.items()}
-    found = _found(tmp_path, files, noon, search_key="departed_at", timezone="Europe/Berlin")
-    assert found == ["local.csv", "offset.csv"]
+    paths = _found(tmp_path, files, noon, search_key="departed_at", timezone="Europe/Berlin")
+    assert paths == ["local.csv", "offset.csv"]
 
 
 def test_a_damaged_parquet_file_is_taken_to_hold_the_key(tmp_path: Path) -> None:

@@ -118,9 +118,9 @@ def test_no_dead_row_stays_longer_than_allowed(tmp_path: Path, spark: SparkSessi
     assert project.keys("wide") == project.keys("rewritten") == "k5x2 k6x2 k7x2 k8x1 k8x2 k9x0 k9x1 k9x2"
     assert min((project.root / "tables/wide/_delta_log").glob("*.json")).name > f"{1:020d}"
     project.clock += 5 * HOUR
-    found = overdue(project.root, bounds, project.clock)
-    assert {late.table for late in found} == set(streams)
-    assert "erase --expired" in found[0].message(project.clock)
+    late_tables = overdue(project.root, bounds, project.clock)
+    assert {late.table for late in late_tables} == set(streams)
+    assert "erase --expired" in late_tables[0].message(project.clock)
     project.updater().erase(None, None)
     assert dead_since(project.root) == {}
 
