@@ -1,4 +1,4 @@
-"""Projects that run a script once; the tests of a module read what it left, epoch by epoch."""
+"""Projects that run a script once; the tests of a module read the results, epoch by epoch."""
 
 from __future__ import annotations
 

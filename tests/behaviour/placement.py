@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def check_placement(
     files: Sequence[StoredFile], layout: Layout, epoch: Epoch, expected: Iterable[Stored] | None = None
 ) -> None:
-    """Check cell, block, slots and order of every row, dead ones included; ``expected`` are the live ones."""
+    """Check the cell, block, slots and order of every row, including dead rows; ``expected`` are the live rows."""
     for file in files:
         assert file.rows
         for row in file.rows:

@@ -90,7 +90,7 @@ class Layouts:
         return read_epoch(self.warehouse.root, number)
 
     def scan(self, stream: str, **options: Any) -> Bag:  # noqa: ANN401 - the options of Warehouse.scan
-        """Return the live rows as a bag, which is the same from files and from memory."""
+        """Return the live rows as a bag, after checking that files and memory give the same rows."""
         from_files, in_memory = (
             Counter(tuples(warehouse.scan(stream, columns=SHOWN, **options).arrow()))
             for warehouse in (self.warehouse, self.in_memory)
@@ -99,7 +99,7 @@ class Layouts:
         return from_files
 
     def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401
-        """Return the rows of a probe in their order, from files; those from memory are the same, but for ties."""
+        """Return the rows of a probe in their order, from files; rows from memory are the same, except for the order of ties."""
         from_files, in_memory = (
             tuples(house.probe(stream, keys, columns=SHOWN, **options).arrow()) for house in (self.warehouse, self.in_memory)
         )
@@ -109,7 +109,7 @@ class Layouts:
 
 
 def live_versions(project: Layouts, stream: str, *, newest: bool = False) -> dict[int, Bag]:
-    """Return what delta-rs reads of a live table, nothing added: the rows of each version (or the newest) by its epoch."""
+    """Return the rows that delta-rs reads of each version of a live table (or of the newest), by the version's epoch."""
     versions = {}
     table = DeltaTable(str(project.warehouse.root / "live" / stream))
     for entry in table.history(1 if newest else None):

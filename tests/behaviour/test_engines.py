@@ -72,7 +72,7 @@ COLUMNS = list(SCHEMA.names)
 
 
 def row(number: int, **values: object) -> dict[str, Any]:
-    """Return a row that is null but for what is given; it lives for 3 h and a bit from shortly before hour ``number``."""
+    """Return a row of nulls and the given values; it lives for about 3 h, from shortly before hour ``number``."""
     begins = START + number * HOUR - timedelta(microseconds=1)
     return {**dict.fromkeys(COLUMNS), "begins": begins, "ends": begins + 3 * HOUR + timedelta(microseconds=7), **values}
 
@@ -267,7 +267,7 @@ def test_every_engine_reads_the_same_system_columns(loaded: Loaded, stream: str)
 
 @pytest.mark.parametrize(("stream", "rows"), [("files", len(FIRST)), ("lines", len(FIRST) - 1)])
 def test_the_second_update_wrote_the_first_rows_again(loaded: Loaded, stream: str, rows: int) -> None:
-    """What is read has been written twice: rebuilt, or merged by a seal, where the row that died lay in no such block."""
+    """The rows that the tests read were written twice: rebuilt, or merged by a seal in another block than the dead row's."""
     counts = counts_of(loaded.epoch, stream)
     assert counts.rewritten == rows
     assert counts.rejected == 0

@@ -38,7 +38,7 @@ def test_scans_answer_as_the_model(run: Run, stream: str) -> None:
 
 
 def test_live_tables_are_answers_as_they_lie(run: Run, stream: str) -> None:
-    """Every version of a live table, read raw, holds exactly the rows that the model has at its epoch; one for each epoch."""
+    """Each epoch has one version of a live table, which, read without the warehouse, holds exactly the model's rows."""
     versions = live_versions(run.project, stream)
     assert sorted(versions) == [epoch.number for epoch in run.epochs]
     for epoch, state in zip(run.epochs, run.model.states, strict=True):
@@ -46,7 +46,7 @@ def test_live_tables_are_answers_as_they_lie(run: Run, stream: str) -> None:
 
 
 def test_probes_answer_as_the_model(run: Run, stream: str) -> None:
-    """At every epoch keys, absent keys, ranges and the null key give the model's rows by key, expiry and arrival."""
+    """At every epoch, probes of keys, absent keys, ranges and null return the model's rows by key, expiry and arrival."""
     project, model = run.project, run.model
     for epoch in run.epochs:
         as_of = epoch.window_time
@@ -67,7 +67,7 @@ def test_probes_answer_as_the_model(run: Run, stream: str) -> None:
 
 
 def test_updates_count_as_the_model(run: Run, stream: str) -> None:
-    """Each update counts rows, late, over-lifetime, deferred, taken, dead and rejected ones as the model does."""
+    """Each update counts loaded, late, over-lifetime, deferred, taken, dead and rejected rows as the model does."""
     for epoch, state in zip(run.epochs, run.model.states, strict=True):
         counts = counts_of(epoch, stream)
         assert {name: getattr(counts, name) for name in asdict(state.counts)} == asdict(state.counts), state.slot
@@ -95,7 +95,7 @@ def test_rows_lie_where_the_layout_says(run: Run, stream: str) -> None:
 
 
 def test_expired_rows_leave(run: Run, stream: str) -> None:
-    """Rebuilt tables hold no expired row; appended ones hold none of a block that is past."""
+    """Rebuilt tables hold no expired row; appended tables hold no row of a block that is past."""
     for epoch, state in zip(run.epochs, run.model.states, strict=True):
         table = epoch.table(stream)
         assert table is not None
@@ -109,7 +109,7 @@ def test_expired_rows_leave(run: Run, stream: str) -> None:
 
 
 def test_changes_over_one_epoch_give_another(run: Run, stream: str) -> None:
-    """Between any two epochs; what came and what expired is what the model says, and rewriting rows tells nothing."""
+    """The changes between two epochs are the model's arrivals and expirations; rewriting rows is no change."""
     counts = replayed(run.project.warehouse.root, [stream])
     states = run.model.states
     assert counts == {
@@ -133,7 +133,7 @@ def test_closed_rows_are_sealed(run: Run, stream: str) -> None:
 
 
 def test_the_protocol_stays_the_lowest(run: Run, stream: str) -> None:
-    """Tables of rows, deferred and rejected ones stay at reader 1, writer 2, without features."""
+    """Tables of live, deferred and rejected rows stay at reader 1, writer 2, without features."""
     for kind in ("tables", "deferred", "rejected"):
         protocol = DeltaTable(str(run.project.warehouse.root / kind / stream)).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)

@@ -61,7 +61,7 @@ class Watcher:
 
 @st.composite
 def declared(draw: st.DrawFn) -> tuple[Rules, Layout]:
-    """Draw a layout, and rules whose p it is for; S need be no multiple of the interval."""
+    """Draw a layout, and rules with the layout's p; S need not be a multiple of the interval."""
     kinds = st.one_of(rebuilt(), appended(plain=False, seal=True), appended(plain=False), appended())
     layout: Layout = draw(kinds.filter(lambda layout: layout.periods <= 9))
     interval = draw(st.sampled_from([SECOND, 7 * MINUTE, HOUR]))
@@ -141,7 +141,7 @@ class Windows(RuleBasedStateMachine):
 
     @rule(slots=st.sampled_from([2, 3, 4, 8, 12, 0]), each=st.sampled_from([False, False, True]))
     def catch_up(self, slots: int, *, each: bool) -> None:
-        """Several slots at once, or one by one; or none, which only finishes what was begun."""
+        """An update moves by several slots, at once or one by one; an update by no slot only finishes what a crash left."""
         self._move(min(slots, 3) if each else slots, off=0, each=each)
 
     def _move(self, slots: int, *, off: int, each: bool) -> None:
@@ -187,7 +187,7 @@ class Windows(RuleBasedStateMachine):
         *,
         each: bool,
     ) -> None:
-        """An update is stopped at a point; what had a plan is finished by a later one, the rest never was."""
+        """An update is stopped at a point; a later update finishes the epochs that had a plan, and no other epoch."""
         self.arrive(rows)
         model = self.model
         target = model.rules.time(self.slot + slots)
@@ -222,7 +222,7 @@ class Windows(RuleBasedStateMachine):
     @precondition(lambda self: self.model.states)
     @rule(keys=st.lists(st.sampled_from([*KEYS, "absent"]), min_size=1, max_size=3), data=st.data())
     def read(self, keys: list[str | None], data: st.DataObject) -> None:
-        """Probes and scans as of any epoch, at any later instant."""
+        """Probes and scans read as of any epoch, at any later instant."""
         model = self.model
         as_of = data.draw(st.sampled_from([None, *(state.window_time for state in model.states)]), label="as of")
         window_time = model.state(as_of).window_time
@@ -274,7 +274,7 @@ class Windows(RuleBasedStateMachine):
 
 
     def _live_table_is_an_answer(self, newest: int) -> None:
-        """Of the newest epoch, or where an update was stopped before it was moved of the one before, never of a later one."""
+        """The live table has the rows of the newest epoch, or of the epoch before if the update was stopped; never later rows."""
         if not (self.project.warehouse.root / "live" / "s" / "_delta_log" / f"{0:020}.json").exists():
             assert newest == 0
             return

@@ -17,13 +17,13 @@ SHEET = Rules(anchor=0, interval=DELTA, max_lifetime=MAX_LIFETIME)
 
 
 def test_examples_of_the_documentation() -> None:
-    """The examples in the module's docstrings give what they say."""
+    """The examples in the module's docstrings give the documented results."""
     assert doctest.testmod(warehouse.testing).attempted
     assert doctest.testmod(warehouse.testing).failed == 0
 
 
 def test_the_model_answers_as_the_sheet() -> None:
-    """Live rows, loaded, expired and dropped ones of 9.4, and the load slots of 9.2, follow from the if statements."""
+    """The live, loaded, expired and dropped rows of 9.4, and the load slots of 9.2, follow from the if statements."""
     model = Model(SHEET)
     load_slots = {row.id: row.a for row in ROWS if row.a is not None}
     for answer, tick in zip(ANSWERS, UPDATES, strict=True):
@@ -60,7 +60,7 @@ def test_lifetimes_above_the_bound(policy: str, exp: int | None, counted: tuple[
 
 
 def test_a_crash_is_a_beginning_without_an_end() -> None:
-    """Rows that arrive after an update was begun are of the next one, which finishes the first."""
+    """Rows that arrive after an update has begun belong to the next update, which finishes the first."""
     model = Model(Rules(anchor=0, interval=10, null_expiry="never"))
     model.arrive(Row(5, None, value="first"))
     model.begin(1)
@@ -72,7 +72,7 @@ def test_a_crash_is_a_beginning_without_an_end() -> None:
 
 
 def test_a_first_run_in_which_nothing_is_live_is_refused() -> None:
-    """Waiting rows of which none would be live are refused, but not when a replay would reach them."""
+    """A first run is refused if none of the waiting rows would be live, unless a replay would reach them."""
     model = Model(Rules(anchor=0, interval=10))
     model.arrive(Row(25, 29))
     assert model.refuses(20)

@@ -65,19 +65,19 @@ def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, batches
 def test_shifting_all_times_shifts_the_answers(
     spark: SparkSession, tmp_path: Path, plain: list[Bag], batches: list[list[Row]]
 ) -> None:
-    """With the anchor and all rows elsewhere in time, the answers are there and else the same."""
+    """If the anchor and all rows are moved in time, the answers are moved as well, and otherwise equal."""
     rules = Rules(anchor=ANCHOR + SHIFT, interval=RULES.interval, max_lifetime=RULES.max_lifetime, null_expiry="never")
     project = Layouts(tmp_path / "shifted", rules, LAYOUT, spark)
     for slot, rows, expected in zip(SLOTS, batches, plain, strict=True):
         project.land(moved(rows, SHIFT))
         project.update(rules.time(slot))
-        wanted = Counter(
+        shifted = Counter(
             {
                 (key, value, ts + SHIFT, exp if value % 100 == NEVER_VALUE else exp + SHIFT): count
                 for (key, value, ts, exp), count in expected.items()
             },
         )
-        assert project.scan("s") == wanted
+        assert project.scan("s") == shifted
 
 
 NEVER_VALUE = 35
@@ -102,7 +102,7 @@ def test_grouping_slots_into_updates_makes_no_difference(
 def test_slot_by_slot_from_the_first_row_leaves_the_same_rows(
     spark: SparkSession, tmp_path: Path, plain: list[Bag], batches: list[list[Row]]
 ) -> None:
-    """A history replayed from its first row, slot by slot, ends with the same live rows as one first build at its end."""
+    """A replay from the first row, slot by slot, ends with the same live rows as one first build at the same end."""
     begin = RULES.time(2)
     all_rows = [row for rows in batches for row in rows if row.ts is None or row.ts > begin]
     ends = []

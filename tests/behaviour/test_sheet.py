@@ -91,7 +91,7 @@ def rows_in(epoch: Epoch, stream: str, cells: tuple[int, ...]) -> int:
 
 @pytest.mark.parametrize("stream", REBUILT | APPENDED)
 def test_every_technique_answers_as_the_sheet(sheet: Sheet, stream: str) -> None:
-    """Live ids, and the ids of each key, are those of 9.4 after each update, by scan and by probe."""
+    """After each update, scans and probes return the live ids of 9.4, in all and of each key."""
     for answer in ANSWERS:
         rows = sheet.project.scan(stream, as_of=at(answer.at))
         assert rows == bag(sheet.model.scan(as_of=at(answer.at)))
@@ -103,7 +103,7 @@ def test_every_technique_answers_as_the_sheet(sheet: Sheet, stream: str) -> None
 
 @pytest.mark.parametrize("stream", REBUILT | APPENDED)
 def test_every_technique_counts_as_the_sheet(sheet: Sheet, stream: str) -> None:
-    """Rows loaded and dropped at load are those of 9.4; a rebuilt table removes what 9.4 says has expired."""
+    """The rows loaded and dropped at load equal 9.4; a rebuilt table removes the rows that 9.4 lists as expired."""
     for answer in ANSWERS:
         counts = counts_of(sheet.epochs[answer.at], stream)
         assert (counts.inserted, counts.dead) == (len(answer.loaded), len(answer.dropped)), answer.at
@@ -133,7 +133,7 @@ def test_every_row_is_in_its_cell(sheet: Sheet, stream: str, grid: Grid) -> None
 
 @pytest.mark.parametrize(("stream", "grid"), REBUILT.items())
 def test_rebuilding_costs_what_the_sheet_says(sheet: Sheet, stream: str, grid: Grid) -> None:
-    """Planned and changed cells, rows read and rows written are those of 9.3 at each update after the build."""
+    """Planned and changed cells, rows read and rows written equal 9.3 at each update after the build."""
     for before, tick, state in zip(UPDATES, UPDATES[1:], STATES.get(grid.name, ())[1:], strict=False):
         epoch, counts = sheet.epochs[tick], counts_of(sheet.epochs[tick], stream)
         table = epoch.table(stream)
@@ -150,7 +150,7 @@ def test_rebuilding_costs_what_the_sheet_says(sheet: Sheet, stream: str, grid: G
 
 @pytest.mark.parametrize("stream", REBUILT)
 def test_cells_that_are_not_planned_keep_their_files(sheet: Sheet, stream: str) -> None:
-    """An update leaves the files of cells that it does not plan as they are."""
+    """An update does not change the files of cells that are not in its plan."""
     for before, tick in pairwise(UPDATES):
         old, new = sheet.epochs[before].table(stream), sheet.epochs[tick].table(stream)
         assert old is not None

@@ -102,7 +102,7 @@ def local(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ware
 @pytest.mark.parametrize("stream", LOCAL_STREAMS)
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Australia/Lord_Howe"])
 def test_local_times_are_read_in_the_stream_s_zone(local: Warehouse, stream: str, zone: str) -> None:
-    """Gaps shift forward, of an overlap the earlier is meant, an offset is obeyed, wherever updater and reader are."""
+    """Gaps shift forward, an overlap means its earlier time, offsets are obeyed, in any zone of the updater and reader."""
     expected = LOCAL if stream in ("formatted", "files") else LOCAL | WITH_OFFSET
     with process_zone(zone):
         answer = local.scan(stream, columns=["k", "_ts"]).arrow()
@@ -127,7 +127,7 @@ LAYOUTS: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def edges(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Layouts, Model]:
-    """Land every pair of arrival and expiry at, just before and just after the ends of slots; update to 0, 1, 3."""
+    """Land every pair of arrival and expiry at, just before and just after slot ends; update to 0, 1, 3."""
     # slot       -4   -3   -2   -1    0 |  1 |  2    3 |  4
     # update                            U0   U1       U2
     # instants  -.+  -.+  -.+  -.+  -.+  -.+  -.+  -.+  -.+      one microsecond around each end
@@ -146,7 +146,7 @@ def edges(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 @pytest.mark.parametrize("stream", LAYOUTS)
 def test_rows_at_the_ends_of_slots(edges: tuple[Layouts, Model], stream: str) -> None:
-    """A row at the end of a slot belongs to it, one a microsecond later to the next; before the anchor slots go on."""
+    """A row at the end of a slot belongs to the slot, one microsecond later to the next; slots continue before the anchor."""
     project, model = edges
     assert {row.load_slot for row in model.states[0].live} == {-2, -1, 0}
     for number, state in enumerate(model.states):
@@ -163,7 +163,7 @@ def test_rows_at_the_ends_of_slots(edges: tuple[Layouts, Model], stream: str) ->
 
 
 def test_now_is_to_the_microsecond(edges: tuple[Layouts, Model]) -> None:
-    """A row is seen one microsecond before it expires and not when it does."""
+    """A reader sees a row until one microsecond before its expiry, and not at its expiry."""
     project, model = edges
     for instant in (RULES.time(4) - 1, RULES.time(4), RULES.time(4) + 1):
         for now in (instant - 1, instant):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def damaged(history: Project, tmp_path: Path) -> Project:
-    """A copy to damage; it is not given Spark."""
+    """Return a copy to damage; the copy has no Spark."""
     copy = history.copy(tmp_path / "project")
     copy.spark = None
     return copy

@@ -29,7 +29,7 @@ _ZEROED = 512
 
 @dataclass(frozen=True)
 class Damage:
-    """What was done to which region, and the bytes that are in the file then."""
+    """The region, the kind of the damage, and the bytes of the damaged file."""
 
     region: str
     kind: str
@@ -55,7 +55,7 @@ def regions(file: Path) -> dict[str, list[range]]:
 
 
 def damages(file: Path, random: Random, each: int) -> Iterator[Damage]:
-    """Yield damaged contents of a whole file: ``each`` of every kind in every region."""
+    """Yield damaged contents of a whole file: ``each`` contents of every kind in every region."""
     whole = file.read_bytes()
     for region, spans in regions(file).items():
         for _ in range(each if spans else 0):

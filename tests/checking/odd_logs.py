@@ -1,4 +1,4 @@
-"""Entries of a log in which one value is another one, or one byte."""
+"""Log entries with one changed value or one changed byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Values = dict[str, Any] | list[Any]
 
 
 def odd_entries(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place in an entry's actions, with the texts of the entry in which it has each odd value or is left out."""
+    """Yield each place in an entry's actions, with the texts of the entry with each odd value there, and without the place."""
     actions = [json.loads(line) for line in text.splitlines()]
     for number, action in enumerate(actions):
         for path, changed in _odd(action):

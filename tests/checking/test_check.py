@@ -1,4 +1,4 @@
-"""``check`` finds each kind of damage, names the file, and finds nothing in a warehouse that is whole."""
+"""``check`` finds each kind of damage, names the file, and finds nothing in an intact warehouse."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def rewrite(path: Path, change: Callable[[dict[str, list[object]]], None], *, ro
     change(values)
     pq.write_table(table.from_pydict(values, schema=table.schema), path, row_group_size=row_group_size)
     other = path.rename(path.with_name(summed_name(path, whole=True)))
-    said = other.stat().st_size
+    size = other.stat().st_size
     log = next(parent for parent in path.parents if (parent / "_delta_log").exists()) / "_delta_log"
     for commit in log.glob("*.json"):
         lines = [json.loads(line) for line in commit.read_text().splitlines()]
         for line in lines:
             if "add" in line and line["add"]["path"].split("/")[-1] == path.name:
-                line["add"]["size"] = said
+                line["add"]["size"] = size
                 line["add"]["path"] = line["add"]["path"].replace(path.name, other.name)
         commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_a_whole_warehouse_has_no_findings(history: Project) -> None:
-    """Streams, relations, views, their operators' state, waiting and rejected rows: each row is where it belongs."""
+    """Each row of streams, relations, views, operator state, waiting and rejected rows is where it belongs."""
     report = check(history.root)
     assert report.findings == ()
     assert report.epochs == 3
@@ -75,7 +75,7 @@ def test_a_whole_warehouse_has_no_findings(history: Project) -> None:
 
 
 def test_a_missing_file_is_a_fault(damaged: Project) -> None:
-    """A data file that is gone is named."""
+    """``check`` names a data file that does not exist."""
     file = data_file(damaged)
     file.unlink()
     report = check(damaged.root)
@@ -85,14 +85,14 @@ def test_a_missing_file_is_a_fault(damaged: Project) -> None:
 
 
 def test_a_truncated_file_is_a_fault_also_without_reading_rows(damaged: Project) -> None:
-    """The size is not the one that was committed."""
+    """The file's size differs from the committed size."""
     file = data_file(damaged, "named")
     file.write_bytes(file.read_bytes()[:-7])
     assert faults(damaged, rows=False) == {"file_damaged"}
 
 
 def test_a_flipped_page_is_found_by_reading_rows(damaged: Project) -> None:
-    """The footer is whole and the size is right, only the data cannot be decoded or is something else."""
+    """Footer and size are right; only the data cannot be decoded, or has other values."""
     file = data_file(damaged)
     content = bytearray(file.read_bytes())
     content[4:60] = bytes(56)
@@ -103,7 +103,7 @@ def test_a_flipped_page_is_found_by_reading_rows(damaged: Project) -> None:
 
 @pytest.mark.parametrize("table", ["a", "b"])
 def test_a_row_in_a_wrong_cell_is_a_fault(damaged: Project, table: str) -> None:
-    """A row whose slots belong to another sub-index or block, in both techniques."""
+    """In both techniques, a row's slots belong to another sub-index or block."""
 
     def later(values: dict[str, list[object]]) -> None:
         values["_load_slot"][0] = int(str(values["_load_slot"][0])) - 3  # type: ignore[index]
@@ -113,7 +113,7 @@ def test_a_row_in_a_wrong_cell_is_a_fault(damaged: Project, table: str) -> None:
 
 
 def test_a_row_in_a_wrong_bucket_is_a_fault(damaged: Project) -> None:
-    """A keyed table's row lies in the bucket of its key's hash."""
+    """A row of a keyed table must lie in the bucket of its key's hash."""
 
     def renamed(values: dict[str, list[object]]) -> None:
         values["k"] = [f"other{number}" for number in range(len(values["k"]))]
@@ -128,7 +128,7 @@ def test_a_row_in_a_wrong_bucket_is_a_fault(damaged: Project) -> None:
 
 
 def test_slots_that_do_not_fit_times_are_faults(damaged: Project) -> None:
-    """``_exp_slot`` is what files are pruned by."""
+    """Files are pruned by ``_exp_slot``, so it must fit the row's end."""
 
     def other(values: dict[str, list[object]]) -> None:
         values["_exp_slot"] = [int(str(slot)) + 1 for slot in values["_exp_slot"]]
@@ -138,7 +138,7 @@ def test_slots_that_do_not_fit_times_are_faults(damaged: Project) -> None:
 
 
 def test_rows_out_of_order_are_a_fault(damaged: Project) -> None:
-    """A run is sorted by search key and end; without reading rows the bounds of row groups tell."""
+    """A run is sorted by search key and end; without reading rows, the bounds of row groups show a wrong order."""
 
     def turned(values: dict[str, list[object]]) -> None:
         values.update({name: column[::-1] for name, column in values.items()})
@@ -151,7 +151,7 @@ def test_rows_out_of_order_are_a_fault(damaged: Project) -> None:
 
 
 def test_a_foreign_commit_is_a_fault(damaged: Project) -> None:
-    """A table that something else wrote to."""
+    """Another program has written to the table."""
     state = damaged.epoch.table("a")
     assert state is not None
     delta = DeltaTable(str(damaged.root / state.path))
@@ -168,7 +168,7 @@ def test_a_missing_commit_is_a_fault(damaged: Project) -> None:
 
 
 def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
-    """What external readers rely on is as it was made."""
+    """Properties that external readers rely on must be as the warehouse set them."""
     first = entry_path(damaged.root / "tables/a", 0)
     text = first.read_text()
     assert '"minReaderVersion":1' in text
@@ -182,7 +182,7 @@ def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
     ("table", "every"), [("a", 15), *(pytest.param(table, 1, marks=pytest.mark.long) for table in ("a", "counts"))]
 )
 def test_odd_values_in_a_log_are_found(damaged: Project, table: str, every: int) -> None:
-    """Each value of an entry is another one: the check ends, and names it where readers give other rows or an error."""
+    """With each value of an entry changed, the check ends, and names the value if readers get other rows or an error."""
     state = damaged.epoch.table(table)
     assert state is not None
     chance = Random(7)  # noqa: S311 - nothing is secret here
@@ -212,7 +212,7 @@ def served(project: Project, table: str) -> list[str]:
 
 
 def test_records_are_compared_with_logs(damaged: Project) -> None:
-    """An epoch whose counts are not those of the tables."""
+    """The counts of an epoch must equal the counts of its tables."""
     epoch = damaged.epoch
     path = epoch_path(damaged.root, epoch.number)
     path.unlink()
@@ -225,7 +225,7 @@ def test_records_are_compared_with_logs(damaged: Project) -> None:
 
 @pytest.mark.parametrize("kind", ["epoch", "plan"])
 def test_damaged_records_are_named(damaged: Project, kind: str) -> None:
-    """A truncated newest epoch can be repaired, an older one cannot; a plan that is done harms nothing."""
+    """A truncated newest epoch can be repaired, an older epoch cannot; the damaged plan of a complete epoch does no harm."""
     newest = record_path(damaged.root, 2, kind)  # type: ignore[arg-type]
     newest.write_bytes(newest.read_bytes()[:100])
     findings = check(damaged.root).findings
@@ -239,13 +239,13 @@ def test_damaged_records_are_named(damaged: Project, kind: str) -> None:
 
 
 def test_a_gap_between_epochs_is_a_fault(damaged: Project) -> None:
-    """An epoch's record that is gone, and with it what it loaded."""
+    """The record of an epoch is missing, and with it the list of its loaded files."""
     epoch_path(damaged.root, 1).unlink()
     assert {"epoch_missing", "ledger"} <= faults(damaged)
 
 
 def test_an_unfinished_update_and_left_overs_are_notes(damaged: Project) -> None:
-    """Nothing of that harms a reader, so the exit code stays 0."""
+    """Leftovers do not harm readers, so the exit code stays 0."""
     strange = damaged.root / "tables/a/sub_index=1/exp_block=0/part-00000.parquet"
     strange.parent.mkdir(parents=True, exist_ok=True)
     strange.write_bytes(b"x" * 11)
@@ -263,7 +263,7 @@ def test_an_unfinished_update_and_left_overs_are_notes(damaged: Project) -> None
 
 
 def test_a_file_loaded_twice_is_a_fault(damaged: Project) -> None:
-    """Two epochs name the same landing file, and nobody asked for that."""
+    """Two epochs name the same landing file, though nobody asked to reload it."""
     first, last = read_epoch(damaged.root, 0), damaged.epoch
     epoch_path(damaged.root, last.number).unlink()
     write_record(epoch_path(damaged.root, last.number), dataclasses.replace(last, files=(*last.files, *first.files)))
@@ -271,7 +271,7 @@ def test_a_file_loaded_twice_is_a_fault(damaged: Project) -> None:
 
 
 def test_a_missing_schema_file_is_a_fault(damaged: Project) -> None:
-    """Readers take the columns from it."""
+    """Readers take the columns from the schema file."""
     state = damaged.epoch.table("named")
     assert state is not None
     (damaged.root / state.schema_file).unlink()
@@ -280,18 +280,18 @@ def test_a_missing_schema_file_is_a_fault(damaged: Project) -> None:
 
 
 def test_a_missing_table_is_a_fault(damaged: Project) -> None:
-    """A whole directory is gone."""
+    """The whole directory of a table is missing."""
     shutil.rmtree(damaged.root / "tables/b")
     assert {"log", "schema_file"} == faults(damaged)
 
 
 def test_plans_of_epochs_stay_readable(damaged: Project) -> None:
-    """What the other tests damage is there: each epoch's plan."""
+    """Each epoch has a plan, which the other tests damage."""
     assert [read_record(plan_path(damaged.root, number), Plan).epoch for number in (0, 1, 2)] == [0, 1, 2]
 
 
 def test_the_command_prints_findings_and_fails_on_a_fault(damaged: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0 without a fault, 4 with one; -o json is the list; --repair says what it did."""
+    """The exit code is 0 without a fault, else 4; ``-o json`` prints the list; ``--repair`` prints its repairs."""
     options = ["-C", str(damaged.directory), "check"]
     assert run([*options, "-o", "json"]) == 0
     output = capsys.readouterr()

@@ -38,7 +38,7 @@ def seeded(number: int) -> Random:
 
 
 def files_of(project: Project) -> dict[str, tuple[str, Path]]:
-    """Return a data file of each role at the newest epoch, with the table it is of."""
+    """Return a data file of each role at the newest epoch, with the table of the file."""
     examples: dict[str, tuple[str, Path]] = {}
     roles = {"a": "rows", "named": "view", "r": "relation"}
     for state in project.epoch.tables:
@@ -52,7 +52,7 @@ def files_of(project: Project) -> dict[str, tuple[str, Path]]:
 
 
 def outcome(read: Callable[[Warehouse, str], Any], project: Project, table: str, expected: object) -> str:
-    """Return what came of a read: right, an error that names the file, or other rows than there are."""
+    """Return the outcome of a read: the right rows, an error that names the file, or wrong rows."""
     try:
         with Warehouse.open(project.directory) as warehouse:
             return "right" if sorted_rows(read(warehouse, table)) == expected else "other rows"
@@ -66,7 +66,7 @@ def sorted_rows(rows: list[Any]) -> list[str]:
 
 
 def test_every_file_of_a_table_has_its_sum(history: Project) -> None:
-    """Whoever wrote it: loads, seals, views, waiting and rejected rows, relations."""
+    """Each writer adds the sum: loads, seals, views, waiting and rejected rows, relations."""
     written = [path for path in history.root.rglob("*.parquet") if "_schema" not in path.parts and "_delta_log" not in path.parts]
     assert len(written) > len(ROLES)
     for path in written:
@@ -76,7 +76,7 @@ def test_every_file_of_a_table_has_its_sum(history: Project) -> None:
 
 
 def test_check_finds_damage_in_every_region_of_every_kind_of_file(damaged: Project) -> None:
-    """Bytes of pages, their headers, Bloom filters, indexes, footers, magic; flipped, zeroed, cut."""
+    """Bytes of pages, page headers, Bloom filters, indexes, footers and magic are flipped, zeroed or cut."""
     random = seeded(17)
     for role, (table, path) in files_of(damaged).items():
         whole = path.read_bytes()
@@ -94,7 +94,7 @@ def test_check_finds_damage_in_every_region_of_every_kind_of_file(damaged: Proje
 
 
 def test_without_a_sum_of_the_whole_file_pages_are_verified(damaged: Project) -> None:
-    """As on a cluster, where the sum is of the tail; and for files of builds before, which have none."""
+    """On a cluster the sum covers the tail only, and files of earlier builds have no sum."""
     _, path = files_of(damaged)["rows"]
     random = seeded(5)
     bare = path.with_name("bare.parquet")
@@ -113,7 +113,7 @@ def test_without_a_sum_of_the_whole_file_pages_are_verified(damaged: Project) ->
 
 
 def fuzzed(project: Project, random: Random, each: int, roles: Sequence[str]) -> Counter[tuple[str, str]]:
-    """Damage files of the tables that are read, and count what comes of each read; nothing else is raised."""
+    """Damage files of the tables that are read, and count the outcomes of the reads; a read raises no other error."""
     counts: Counter[tuple[str, str]] = Counter()
     files = files_of(project)
     for table, path in (files[role] for role in roles):
@@ -133,21 +133,21 @@ def fuzzed(project: Project, random: Random, each: int, roles: Sequence[str]) ->
 
 
 def test_a_read_of_a_damaged_file_gives_rows_or_an_error_that_names_it(damaged: Project) -> None:
-    """Probes do not verify, so other rows are possible; an error is of the warehouse and never of the query."""
+    """Probes do not verify, so wrong rows are possible; an error is the warehouse's, never the query's."""
     counts = fuzzed(damaged, seeded(3), 1, ["rows"])
     assert all(counts[name, "error"] for name in READS if name != "probe")  # which skips files and row groups without the key
 
 
 @pytest.mark.long
 def test_how_much_damage_is_found(damaged: Project) -> None:
-    """The figures: damages, found by check, by reads, and given as other rows by reads, which do not verify."""
+    """Print how many damages the check finds, how many reads find, and how many reads return wrong rows."""
     counts = fuzzed(damaged, seeded(11), 10, ["rows", "view", "relation"])
     for (name, result), count in sorted(counts.items()):
         print(f"{name}: {result} {count}")  # noqa: T201 - the figure is for the reader of the run
 
 
 def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Project) -> None:
-    """Hot tables and SQL alike; the commands that it names work."""
+    """Hot tables and SQL raise the same error, and the commands that it names work."""
     table, path = files_of(damaged)["rows"]
     content = bytearray(path.read_bytes())
     content[-6:] = b"\0" * 6
@@ -162,14 +162,14 @@ def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Projec
 
 
 def test_a_mistake_of_the_query_stays_one(damaged: Project) -> None:
-    """Where all files are whole the query is to be corrected."""
+    """If all files are intact, the error tells to correct the query."""
     with Warehouse.open(damaged.directory) as warehouse, pytest.raises(WarehouseError, match="correct the query") as error:
         warehouse.sql("SELECT k::INTEGER FROM a").all()
     assert not isinstance(error.value, MissingPartError)
 
 
 def test_rows_of_a_damaged_file_are_not_taken_to_be_written_again(damaged: Project) -> None:
-    """What sealing, rebuilding, migrating and erasing read is verified first."""
+    """Sealing, rebuilding, migrating and erasing verify a file before they read it."""
     state = damaged.epoch.table("a")
     assert state is not None
     _, path = files_of(damaged)["rows"]

@@ -1,4 +1,4 @@
-"""``check`` tells when other tools would see something else than the newest epoch, and ``--repair`` mends it; without Spark."""
+"""``check`` reports when other tools would not see the newest epoch, and ``--repair`` repairs it, without Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DAMAGES = {"missing": _removed, "damaged": _cut, "stale": _former, "changed": _c
 
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """The finding names the file and who mends it; afterwards there is nothing to find."""
+    """The finding names the file and the command that repairs it; after the repair there is no finding."""
     monkeypatch.setattr(published, "_PAUSE_SECONDS", 0)
     damage: Callable[[Project], None] = DAMAGES[kind]
     damage(damaged)
@@ -60,7 +60,7 @@ def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.Mon
 
 
 def test_a_warehouse_that_was_moved_has_a_note(damaged: Project) -> None:
-    """Its own readers do without the file; others are told how they look there."""
+    """The warehouse's own readers do not need the file; the note tells users of other tools what to set."""
     moved = damaged.root.rename(damaged.directory / "elsewhere")
     (finding,) = check(moved, rows=False).findings
     assert (finding.severity, finding.code, finding.repair) == ("note", "database_moved", "repair")

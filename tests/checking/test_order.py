@@ -1,4 +1,4 @@
-"""Whether rows are found to be in order, against sorting them."""
+"""The check of the order of rows, compared with sorting them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ rows_of_two = st.lists(st.tuples(keys, st.one_of(st.none(), st.booleans()), st.i
 
 
 def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row as it is ordered: nulls first, texts by their bytes."""
+    """Return a row as a sort key: nulls first, texts by their bytes."""
     return tuple((value is not None, value.encode() if isinstance(value, str) else (value or 0)) for value in row)
 
 
@@ -47,7 +47,7 @@ def written(directory: Path, rows: list[tuple[Any, ...]], size: int) -> Path:
 def test_the_first_row_out_of_order(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]], size: int, *, ordered: bool
 ) -> None:
-    """It is the first that is less than the one above it, across row groups too; the bounds of groups never accuse wrongly."""
+    """It is the first row that is less than the row above, also across row groups; bounds of groups never accuse wrongly."""
     rows = sorted(rows, key=comparable) if ordered else rows
     path = written(tmp_path_factory.getbasetemp(), rows, size)
     expected = next((n for n in range(1, len(rows)) if comparable(rows[n]) < comparable(rows[n - 1])), None)
@@ -67,7 +67,7 @@ def test_the_first_row_out_of_order(
     ],
 )
 def test_row_groups_out_of_order(tmp_path: Path, values: list[Any], kind: pa.DataType) -> None:
-    """Told by their bounds, or by a null that comes after a value."""
+    """The bounds of the groups show it, or a null after a value."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"k": pa.array(values, kind)}), path, row_group_size=1)
     assert first_group_out_of_order(pq.read_metadata(path), "k") == 2

@@ -1,4 +1,4 @@
-"""What the check says of a ledger and rows that do not go together."""
+"""The finding of the check for a ledger that does not match the rows."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ RUN = {"stamps": [0, 4, 6, 9], "shed": [4], "until": 13}
     ],
 )
 def test_members_and_lengths_add_up(entry: dict[str, object], rows: list[tuple[list[int], int]], found: str) -> None:
-    """Of an exact run: kept and shed ones are all, and holes are as long as what was shed."""
+    """In an exact run, kept and shed members are all members, and holes are as long as the shed members."""
     assert entry_fault({**RUN, **entry}, rows) == found

@@ -1,1 +1,1 @@
-"""Whether every reader of the Delta tables gives the right rows, with whatever it prunes."""
+"""Tests that every reader of the Delta tables returns the right rows, however it prunes."""

@@ -1,4 +1,4 @@
-"""What readers get wrong for reasons of their own, each with the version that was looked at.
+"""Known errors of readers, each with the version that was tested.
 
 * delta-spark 4.4.0 skips files by dates from 1582-10-05 to 1582-10-14, days that the Gregorian calendar left out: an equality
   with one of them finds no row. (No upstream report was found.)
@@ -24,7 +24,7 @@ _FIRST, _LAST = date(1582, 10, 5), date(1582, 10, 14)
 
 
 def known(reader: str, terms: Sequence[Term], given: tuple[int, ...] | str) -> str | None:
-    """Return why a reader is known to differ on a predicate; None when it is not."""
+    """Return why a reader is known to differ on a predicate; None if it is not known to differ."""
     left_out = any(term.kind == "date" and any(_FIRST <= value <= _LAST for value in term.values) for term in terms)
     if reader == "Spark with Delta" and left_out and not isinstance(given, str):
         return "days that the Gregorian calendar left out"

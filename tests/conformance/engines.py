@@ -1,4 +1,4 @@
-"""What other engines do to a table, or to a copy of it."""
+"""Changes that other engines make to a table or to a copy of it."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def alter(spark: SparkSession, table: Path) -> None:
 
 
 def optimize(spark: SparkSession, table: Path) -> None:
-    """Compact it, with both writers."""
+    """Compact the table with both writers."""
     spark.sql(f"OPTIMIZE delta.`{table}`")
     DeltaTable(str(table)).optimize.compact()
 
 
 def vacuum(spark: SparkSession, table: Path) -> None:
-    """Delete what the newest version does not need."""
+    """Delete the files that the newest version does not need."""
     spark.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
     spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
     spark.sql("RESET spark.databricks.delta.retentionDurationCheck.enabled")
 
 
 def vacuum_by_delta_rs(_: SparkSession, table: Path) -> None:
-    """Do the same by the other writer."""
+    """Do the same with delta-rs."""
     DeltaTable(str(table)).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
 
 

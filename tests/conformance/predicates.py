@@ -1,4 +1,4 @@
-"""Predicates on a table's columns: what they say, in plain Python and in each reader's own words."""
+"""Predicates on a table's columns: their meaning in plain Python, and their text for each reader."""
 
 from __future__ import annotations
 

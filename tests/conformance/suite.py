@@ -20,7 +20,7 @@ __all__ = ["Difference", "Result", "compare", "predicates_on"]
 
 @dataclass(frozen=True)
 class Difference:
-    """A reader that gave other rows, or an error."""
+    """A reader that returned other rows, or an error."""
 
     table: str
     reader: str
@@ -30,14 +30,14 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """One line of it."""
+        """One line about the difference."""
         answer = self.given if isinstance(self.given, str) else f"{len(self.given)} rows"
         return f"{self.table}, {self.reader}: {str(self.terms)[:300]}: {len(self.wanted)} rows wanted, {answer[:300]}"
 
 
 @dataclass
 class Result:
-    """What a run has compared, and the differences that are not known."""
+    """What a run has compared, and the differences that are not known deviations."""
 
     answers: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
@@ -61,7 +61,7 @@ def _nulls(columns: Sequence[tuple[str, str]]) -> list[tuple[Term, ...]]:
 
 
 def compare(result: Result, stored: Stored, readers: Sequence[Reader], predicates: Sequence[tuple[Term, ...]]) -> None:
-    """Read everything, then by each predicate, and note what differs."""
+    """Read all rows, then by each predicate, and record the differences."""
     everything = sorted(repr([row[name] for name, _ in stored.columns]) for row in stored.rows)
     for reader in readers:
         rows_read: object

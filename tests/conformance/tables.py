@@ -45,7 +45,7 @@ ODD_NAMES = {"float": "größe", "double": "a%b", "binary": "c+d#e-f", "array<in
 
 @dataclass(frozen=True)
 class Made:
-    """A stream to be made: its columns with their types, its key, its technique."""
+    """A stream for tests: its columns with their types, its key, its technique."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -76,7 +76,7 @@ class Stored:
 
 
 def shapes() -> list[Made]:
-    """Return the streams: their keys have columns of every key type, one of them has every column type; of both techniques."""
+    """Return streams of both techniques: their keys have columns of every key type, and one stream has every column type."""
     wide = tuple((ODD_NAMES.get(kind, f"c_{position}"), kind) for position, kind in enumerate((*KEY_TYPES, *ODD_NAMES)))
     return [
         Made("wide", (("k", "string"), *wide), ("k",)),
@@ -87,7 +87,7 @@ def shapes() -> list[Made]:
 
 
 def built(directory: Path, spark: SparkSession, made: Sequence[Made], *, updates: int, rows: int) -> Project:
-    """Return a project after so many updates, each with so many rows for every stream."""
+    """Return a project after ``updates`` updates, each with ``rows`` rows for every stream."""
     streams = {
         shape.name: stream(
             landing=f"landing/{shape.name}",

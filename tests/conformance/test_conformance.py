@@ -1,4 +1,4 @@
-"""Every reader gives the rows that are in a table's files, whatever it prunes; other engines can change a copy of a table."""
+"""Every reader returns the rows of a table's files, however it prunes; other engines can change a copy of a table."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 
 @pytest.fixture(scope="module")
 def tables(project: Project) -> list[Stored]:
-    """Its tables."""
+    """Return the tables of the project."""
     return [stored(project, name) for name in TABLES]
 
 
 def test_the_tables_are_sound_and_have_every_row(project: Project, tables: list[Stored]) -> None:
-    """Nothing was rejected, check finds nothing, and what is live is what the warehouse serves."""
+    """No row was rejected, the check finds nothing, and the live rows are the rows that the warehouse serves."""
     assert check(project.root).findings == ()
     assert not any(counts.rejected for counts in project.epoch.counts)
     with Warehouse.open(project.directory) as warehouse:
@@ -72,7 +72,7 @@ def test_spark(spark: SparkSession, tables: list[Stored]) -> None:
 
 
 def test_known_spark_skips_by_days_that_the_calendar_left_out(spark: SparkSession, tables: list[Stored]) -> None:
-    """delta-spark 4.4.0 (:mod:`.deviations`); when this fails, it is mended."""
+    """delta-spark 4.4.0 (:mod:`.deviations`); if this test fails, delta-spark was corrected."""
     terms = (Term("day", "date", "=", (date(1582, 10, 10),)),)
     assert any(holds(terms, row) for row in tables[1].rows)
     assert Spark(tables[1], spark).numbers(terms) == []
@@ -116,7 +116,7 @@ def test_other_engines_clone_and_alter(spark: SparkSession, tables: list[Stored]
 
 @pytest.mark.long
 def test_many_predicates(tables: list[Stored]) -> None:
-    """Four hundred a table."""
+    """Four hundred predicates for each table."""
     result = Result()
     for table in tables:
         compare(result, table, light_readers(table), predicates_on(table, 400))
@@ -144,13 +144,13 @@ def test_other_engines_compact_and_vacuum_copies(
 
 
 def test_known_polars_finds_no_files_below_odd_directories(tables: list[Stored]) -> None:
-    """Polars 2.1 (:mod:`.deviations`); when this fails, it is mended."""
+    """Polars 2.1 (:mod:`.deviations`); if this test fails, Polars was corrected."""
     with pytest.raises(FileNotFoundError):
         pl.scan_delta(str(tables[0].path)).collect()
 
 
 def test_the_comparison_can_fail(tables: list[Stored]) -> None:
-    """A reader that misses a row is found by what it misses."""
+    """The comparison names the rows that a reader misses."""
 
     class Blind(DataFusion):
         def numbers(self, terms: object) -> list[int]:

@@ -38,7 +38,7 @@ def commit() -> str:
 
 
 def main() -> None:
-    """Make all that are not there."""
+    """Make all frozen warehouses that do not exist."""
     target = HERE / commit()
     target.mkdir(exist_ok=True)
     missing = [name for name in FROZEN if not (target / f"{name}.json").exists()]
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def freeze(name: str, target: Path, work: Path, spark: SparkSession) -> None:
-    """Make one warehouse, and write down what it answers now and what it will once what comes has been loaded."""
+    """Make a warehouse, and write down its answers now and its answers after the files to come are loaded."""
     project = declared(name, work / "project", spark)
     FROZEN[name][2](project)
     pack(project.directory, target / f"{name}.tar.xz")
@@ -64,7 +64,7 @@ def freeze(name: str, target: Path, work: Path, spark: SparkSession) -> None:
 
 
 def write(path: Path, project: Project, twin: Project) -> None:
-    """Write down what is expected of a warehouse; its twin goes on into the future."""
+    """Write down the expected answers of a warehouse; its twin is updated on."""
     epochs = {str(number): number for number in project.numbers}
     last, hours = project.epoch, round((project.epoch.window_time - at(0)) / HOUR)
     now = answers(project.directory)

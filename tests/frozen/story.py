@@ -1,4 +1,4 @@
-"""What the frozen warehouses have been through, and what is still to come: what each build that opens them does next.
+"""The history of the frozen warehouses, and their future: the updates that each build which opens them does next.
 
 Times are hours since the anchor of :mod:`tests.operations.projects`; landing files have times of whole seconds, which an archive
 of files keeps.
@@ -58,7 +58,7 @@ FIELDS: dict[str, dict[str, object]] = {
 
 
 def land_hour(project: Path, hour: int, streams: tuple[str, ...] = ("a", "b", "r")) -> None:
-    """Land the files of an hour: rows that live short and long, come late and early, wait, and one that is none."""
+    """Land the files of an hour: short-lived and long-lived rows, early, late and waiting rows, and a line that is no row."""
     begin = hour - 1
     lives = (("x", 0.3), ("y", 1.5), ("z", 3.9))
     lines = {
@@ -109,7 +109,7 @@ def rebuild(project: Project) -> None:
 
 
 def unfinished(project: Project) -> None:
-    """The last update was stopped after it had moved the first of its tables."""
+    """The last update was stopped after it had moved its first table."""
     _updates(project, 1, 3)
     land_future(project.directory, 4)
     try:
@@ -172,7 +172,7 @@ STORED = ({"streams": _streams(), "views": FEW}, {"retain": "2h"}, rebuild)
 
 
 def declared(name: str, directory: Path, spark: SparkSession) -> Project:
-    """Return a project as a warehouse is declared, nothing loaded yet."""
+    """Return a project with the declarations of a warehouse; nothing is loaded yet."""
     parts, keys, _ = FROZEN[name]
     return Project(directory, spark, warehouse=dict(keys), clock=LATER, **_copied(parts))
 
@@ -195,5 +195,5 @@ def _line(record: dict[str, Any]) -> str:
 
 
 def answers(directory: Path, as_of: int | None = None) -> dict[str, list[str]]:
-    """Return what readers see of every table: the rows with their user columns, begin and end, in order."""
+    """Return the rows that readers see of every table: user columns, begin and end, in order."""
     return dict(_shown(directory, as_of))

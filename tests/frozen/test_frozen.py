@@ -1,4 +1,4 @@
-"""A warehouse outlives its build: those that earlier builds wrote are opened, checked, moved on, taken back and migrated."""
+"""Warehouses that earlier builds wrote are opened, checked, updated, rolled back and migrated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def named(path: Path) -> str:
 
 @dataclass
 class Frozen:
-    """A warehouse of an earlier build, and what that build expects of it."""
+    """A warehouse of an earlier build, and the answers that the build expects of it."""
 
     directory: Path
     expected: dict[str, Any]
@@ -52,7 +52,7 @@ class Frozen:
     spark: SparkSession | None = None
 
     def updater(self) -> Verbs:
-        """Return what writes it now."""
+        """Return an updater for the warehouse."""
 
         def session(_: int) -> SparkSession:
             assert self.spark is not None
@@ -62,21 +62,21 @@ class Frozen:
 
     @property
     def root(self) -> Path:
-        """Where the tables are."""
+        """Return where the tables are."""
         return load_catalog(self.directory).root
 
     def update(self, hour: int) -> tuple[str, ...]:
-        """Move the windows to an hour; return what was told."""
+        """Move the windows to an hour; return the messages."""
         report = self.updater().update(UpdateOptions(at=at(hour)))
         self.clock += HOUR
         return (*report.warnings, *(text for epoch in report.epochs for text in epoch.warnings))
 
     def faults(self) -> list[str]:
-        """Return what `check` has to say."""
+        """Return the faults that `check` finds."""
         return [f"{finding.subject}: {finding.message}" for finding in check(self.root).findings if finding.severity == "fault"]
 
     def loaded(self) -> set[tuple[str, str]]:
-        """Return stream and path of each loaded landing file."""
+        """Return the stream and path of each loaded landing file."""
         files = known_files(self.root, newest_epoch(self.root))
         return {(stream, path) for stream, entry in files.items() for path in entry.loaded}
 
@@ -98,7 +98,7 @@ def thawed(path: Path, directory: Path, spark: SparkSession | None = None) -> Fr
 
 @pytest.mark.parametrize("path", LOCAL, ids=named)
 def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
-    """Every epoch answers what it answered; nothing is found wrong; every record is read, and what was loaded is known."""
+    """Every epoch gives its recorded answers, the check finds nothing, and every record and all loaded files can be read."""
     frozen = thawed(path, tmp_path / "project")
     assert answers(frozen.directory) == frozen.expected["now"]
     for window_time, expected in frozen.expected["as_of"].items():
@@ -112,7 +112,7 @@ def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", QUICK + [pytest.param(path, marks=pytest.mark.long) for path in MANY], ids=named)
 def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkSession) -> None:
-    """An update loads what was not loaded, with the rows that its own build would have, and rebuilds no view.
+    """An update loads the new files, with the rows that the earlier build would load, and rebuilds no view.
 
     Going back undoes just that.
     """
@@ -136,7 +136,7 @@ def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkS
 @pytest.mark.long
 @pytest.mark.parametrize("path", LOCAL, ids=named)
 def test_it_lives_on(path: Path, tmp_path: Path, spark: SparkSession) -> None:
-    """All that is to come, then back and on, and another layout: no row is missed.
+    """All updates to come, then back and on, and another layout: no row is missed.
 
     Back is to the last epoch of the other build, or to the oldest that `retain` has left.
     """

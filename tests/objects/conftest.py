@@ -1,4 +1,4 @@
-"""Tests of a root in an object store: those that need a server are collected where its parts are installed (README)."""
+"""Tests of a root in an object store; tests that need a server are collected where its parts are installed (README)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start the server, and return its address; the environment names it to all that asks."""
+    """Start the server, and return its address; the environment gives the address to all clients."""
     copies = tmp_path_factory.mktemp("copies")
     with running_server(tmp_path_factory.mktemp("server")) as environment, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():

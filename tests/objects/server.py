@@ -82,5 +82,5 @@ class StoreProject(Project):
 
     @property
     def root(self) -> ObjectPath:
-        """Where the tables are."""
+        """Return where the tables are."""
         return self.place

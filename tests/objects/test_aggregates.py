@@ -1,4 +1,4 @@
-"""Aggregates in a store: answers and synopses are those of a local root."""
+"""Aggregates in a store: answers and synopses equal those under a local root."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WINDOWS = {"1h": (1, 1), "3h": (3, 2)}
 
 
 def test_answers_are_those_of_all_rows_that_arrived(project: StoreProject) -> None:
-    """By DuckDB and by Spark, after a catch-up and late rows, estimates and lists too; each key that is erased leaves."""
+    """By DuckDB and Spark, after a catch-up and late rows, also estimates and lists; each erased key leaves."""
     declare(project, WINDOWS, without=("living", "often"))
     drawn = Drawn(project, random.Random(5), windows=WINDOWS)  # noqa: S311 - rows of a test
     estimated = {**project.aggregates["arrived"], "select": {"kinds": "count(DISTINCT v)"}, "error": 0.1}

@@ -1,4 +1,4 @@
-"""Views under a budget in a store: what is made in time and completed later, what is set aside, and no key summary."""
+"""Views under a budget in a store: results made in time, results completed later, set-aside results, and no key summaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_part_and_its_completion_are_the_exact_view(project: StoreProject) -> None:
-    """As on a disk; a summary of keys would be a request for each file, so none is written, and probes find all the same."""
+    """As on a disk. A key summary would cost a request for each file, so none is written; probes find the same rows."""
     declared(project, 3)
     project.views = {name: project.views[name] for name in ("exact", "some")}
     for view in project.views.values():

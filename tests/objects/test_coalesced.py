@@ -1,4 +1,4 @@
-"""Coalesced tables in a store: rows, ledgers and accuracies are those of a local root."""
+"""Coalesced tables in a store: rows, ledgers and accuracies equal those under a local root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def test_rows_are_those_of_the_model(project: StoreProject) -> None:
-    """After late points and a catch-up, also where each read makes them; an erased group leaves with its ledger."""
+    """After late points and a catch-up, also for a lazy table; an erased group leaves with its ledger."""
     declare(project)
     project.coalesced["made"] = {**project.coalesced["by_value"], "how": "lazy"}
     project.change(expires="ts + INTERVAL 9 HOURS")

@@ -1,4 +1,4 @@
-"""Each snippet that ``connect`` prints for a root in a store, executed as it is printed, reads what a scan reads."""
+"""Each snippet that ``connect`` prints for a root in a store runs unchanged, and reads the rows of a scan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def executed(text: str) -> Any:  # noqa: ANN401 - what a snippet calls `rows`
 
 
 def test_snippets_read_the_live_rows_of_the_newest_epoch(project: StoreProject) -> None:
-    """In every slot of an expiry block, of streams and views, also when nothing but time has changed in a table.
+    """In every slot of an expiry block, for streams and views, also when only the time has changed for a table.
 
     Spark, which takes seconds for it, reads in the last one.
     """

@@ -1,4 +1,4 @@
-"""Copies on the local disk: a file is fetched once, the tail alone where that is enough, and the oldest go first."""
+"""Copies on the local disk: a file is fetched once, only its tail if that is enough, and the oldest copies are deleted."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LONG_AGO = 1_000_000_000
 
 @pytest.fixture
 def copies(bucket: ObjectPath, tmp_path: Path) -> Copies:
-    """Return copies of the files of a bucket, 25 bytes of them."""
+    """Return a cache of copies of a bucket's files, with a limit of 25 bytes."""
     return Copies(bucket, tmp_path / "copies", 25)
 
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what is fetched from the store."""
+    """Return the requests to the store."""
     names: list[str] = []
     get, get_range = obstore.get, obstore.get_range
     monkeypatch.setattr(obstore, "get", lambda store, path: (names.append(path), get(store, path))[1])
@@ -46,7 +46,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_file_is_fetched_once(bucket: ObjectPath, copies: Copies, fetched: list[str]) -> None:
-    """Whoever reads it again, in another process too, finds the copy."""
+    """Each later reader, also in another process, finds the copy."""
     store_of(bucket / "tables" / "a").write_replacing(bucket / "tables" / "a", b"content")
     (copy,) = copies.whole([str(bucket / "tables" / "a")])
     with open(copy, "rb") as stream:  # noqa: PTH123 - as DuckDB does
@@ -58,7 +58,7 @@ def test_a_file_is_fetched_once(bucket: ObjectPath, copies: Copies, fetched: lis
 
 
 def test_the_copies_that_were_used_longest_ago_go(bucket: ObjectPath, copies: Copies) -> None:
-    """Those of one read stay together, however large; those that somebody may be reading stay for a while."""
+    """Copies of one read stay together, however large; copies that somebody may be reading stay for a while."""
     names = [str(bucket / name) for name in "abcd"]
     for name in "abcd":
         store_of(bucket / name).write_replacing(bucket / name, b"0123456789")
@@ -70,7 +70,7 @@ def test_the_copies_that_were_used_longest_ago_go(bucket: ObjectPath, copies: Co
 
 
 def test_a_file_that_is_gone_is_told_as_a_vacuumed_one(bucket: ObjectPath, copies: Copies) -> None:
-    """A reader takes the newest epoch then, as it does where a local file went."""
+    """A reader then goes to the newest epoch, as it does when a local file was deleted."""
     for ask in (copies.whole, lambda names: [copies.current(name) for name in names]):
         with pytest.raises(EpochVacuumedError, match="run again"):
             ask([str(bucket / "gone")])
@@ -79,7 +79,7 @@ def test_a_file_that_is_gone_is_told_as_a_vacuumed_one(bucket: ObjectPath, copie
 
 
 def test_a_file_that_may_be_replaced_is_asked_for(bucket: ObjectPath, copies: Copies) -> None:
-    """Its copy is another one once it is another."""
+    """When the file is replaced, its copy is replaced as well."""
     store_of(bucket / "columns.parquet").write_replacing(bucket / "columns.parquet", b"1")
     before = copies.current(str(bucket / "columns.parquet"))
     store_of(bucket / "columns.parquet").write_replacing(bucket / "columns.parquet", b"2")
@@ -90,7 +90,7 @@ def test_a_file_that_may_be_replaced_is_asked_for(bucket: ObjectPath, copies: Co
 def test_of_a_file_that_is_only_asked_for_a_key_the_tail_is_copied(
     bucket: ObjectPath, copies: Copies, fetched: list[str]
 ) -> None:
-    """Footer and Bloom filters are where they are in the whole file, however large they are; the rows are not fetched."""
+    """Footer and Bloom filters have their offsets in the whole file, however large; the rows are not fetched."""
     content = io.BytesIO()
     rows = pa.table({"k": [f"key{number:06}" for number in range(120_000)]})
     options = {"row_group_size": 20_000, "compression": "none", "use_dictionary": False}
@@ -110,7 +110,7 @@ def test_of_a_file_that_is_only_asked_for_a_key_the_tail_is_copied(
 
 
 def test_how_much_is_kept_is_the_users(bucket: ObjectPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under a local root nothing is copied; a bound that is no number is refused."""
+    """Nothing is copied under a local root; a limit that is no number is refused."""
     assert copies_of(tmp_path) is None
     monkeypatch.setenv(VARIABLE, "1000")
     made = copies_of(bucket)

@@ -1,4 +1,4 @@
-"""Erasing in a store: no object is left that holds a row, and what the store may keep beside objects is told."""
+"""Erasing in a store: no object with an erased row is left, and the receipt names what the store may keep besides objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VIEWS: dict[str, dict[str, object]] = {
 
 
 def asked(method: str, path: str, body: str = "") -> str:
-    """Ask the server without signing, and return its answer."""
+    """Send a request to the server without signing it, and return the answer."""
     connection = HTTPConnection(os.environ["AWS_ENDPOINT_URL"].removeprefix("http://"), timeout=10)
     connection.request(method, path, body=body)
     answer = connection.getresponse()
@@ -52,7 +52,7 @@ def asked(method: str, path: str, body: str = "") -> str:
 
 
 def versioning(root: ObjectPath, status: str) -> None:
-    """Let a bucket keep versions, or suspend that."""
+    """Let a bucket keep versions, or suspend versioning."""
     asked("PUT", f"/{root.parts[1]}?versioning", f"<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>")
 
 
@@ -86,7 +86,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Stor
 
 @pytest.fixture
 def loaded(begun: StoreProject, bucket: ObjectPath, tmp_path: Path) -> StoreProject:
-    """A copy of it for each test."""
+    """Return a copy of the warehouse for each test."""
     for path in begun.root.rglob("*"):
         (bucket / path.key).write_bytes(path.read_bytes())
     shutil.copytree(begun.directory, tmp_path / "project")
@@ -94,7 +94,7 @@ def loaded(begun: StoreProject, bucket: ObjectPath, tmp_path: Path) -> StoreProj
 
 
 def test_no_object_holds_an_erased_key(loaded: StoreProject) -> None:
-    """Nor does a copy on this machine; unfinished uploads under the root are aborted, others stay; updates go on."""
+    """Nor does a local copy; unfinished uploads under the root are aborted, other uploads stay; updates continue."""
     root = loaded.root
     name = root.parts[1]
     for key in ("house/tables/a/part", "housekeeping/part"):
@@ -123,7 +123,7 @@ def test_no_object_holds_an_erased_key(loaded: StoreProject) -> None:
 
 
 def test_a_killed_erasure_is_completed_by_the_next_update(loaded: StoreProject) -> None:
-    """Whatever it had come to; landing files that hold the key are told."""
+    """Wherever the erasure was killed; the report names the landing files that hold the key."""
     with pytest.raises(StoppedError):
         loaded.updater(stop_at(Point.SWEPT)).erase("a", ["vanished"])
     assert holding(loaded.root, "vanished") != []
@@ -135,7 +135,7 @@ def test_a_killed_erasure_is_completed_by_the_next_update(loaded: StoreProject) 
 
 
 def test_a_bucket_that_keeps_versions_is_refused(loaded: StoreProject) -> None:
-    """Also when that was suspended: what it kept until then is there. Nothing is written."""
+    """A bucket with suspended versioning is refused as well: it still has earlier versions. Nothing is written."""
     for status in ("Enabled", "Suspended"):
         versioning(loaded.root, status)
         before = loaded.numbers
@@ -146,7 +146,7 @@ def test_a_bucket_that_keeps_versions_is_refused(loaded: StoreProject) -> None:
 
 
 def test_what_credentials_do_not_permit_is_not_claimed(loaded: StoreProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are erased, the receipt says what is not known, and the exit code is 4."""
+    """The rows are erased, the receipt names the missing permissions, and the exit code is 4."""
     monkeypatch.setattr(buckets, "former_versions", lambda *_: "unknown")
     monkeypatch.setattr(buckets, "abort_uploads", lambda *_: None)
     for file in ("1.csv", "2.csv"):
@@ -161,7 +161,7 @@ def test_what_credentials_do_not_permit_is_not_claimed(loaded: StoreProject, mon
 
 
 def test_only_a_refusal_means_that_it_is_not_permitted(bucket: ObjectPath, spark: SparkSession) -> None:
-    """A bucket that is not there is a failure, not a permission that is missing."""
+    """A bucket that does not exist is a failure, not a missing permission."""
     assert buckets.former_versions(spark, bucket) == "none"
     with pytest.raises(StoreBusyError, match="NoSuchBucket"):
         buckets.former_versions(spark, bucket.parent / "nothere")
@@ -170,7 +170,7 @@ def test_only_a_refusal_means_that_it_is_not_permitted(bucket: ObjectPath, spark
 
 
 def test_dead_rows_leave_in_time_or_at_once(tmp_path: Path, bucket: ObjectPath, spark: SparkSession) -> None:
-    """`erase_within` lets an update rewrite what would lie for too long; `--expired` leaves none."""
+    """With `erase_within` an update rewrites files whose dead rows are due; `--expired` leaves no dead row."""
     layout = {"grid": [2, 1], "expiry_block": 4}
     project = StoreProject(tmp_path / "project", spark, {"a": stream(layout=layout)}, {"retain": "1h"}, place=bucket / "house")
     ages, steps = [], []

@@ -1,4 +1,4 @@
-"""A warehouse that an earlier build wrote into an object store is opened, checked and moved on."""
+"""A warehouse that an earlier build wrote into an object store is opened, checked and updated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("updates", [1, pytest.param(9, marks=pytest.mark.long)])
 @pytest.mark.parametrize("path", sorted(path.with_suffix("").with_suffix("") for path in HERE.glob("*/store.tar.xz")), ids=named)
 def test_it_lives_on(path: Path, updates: int, tmp_path: Path, bucket: ObjectPath, spark: SparkSession) -> None:
-    """Every epoch answers what it answered, and updates go on with the rows that its own build would have."""
+    """Every epoch gives its recorded answers, and updates continue with the rows that the earlier build would load."""
     frozen = thawed(path, tmp_path / "project", spark)
     root = bucket / "house"
     objects = frozen.directory / "objects"

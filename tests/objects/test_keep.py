@@ -1,4 +1,4 @@
-"""``keep`` in a store: whole objects of rejected rows leave, by the ages that epochs record."""
+"""``keep`` in a store: whole objects of rejected rows are deleted, by the ages that epochs record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_rejected_rows_leave(project: StoreProject) -> None:
-    """Once `keep` is over the newest epoch has them no more; their objects go when `retain` is over."""
+    """After `keep` the newest epoch has no rejected row; the objects are deleted after `retain`."""
     project.warehouse |= {"keep": "4h", "retain": "2h"}
     project.declare()
     for hour in (1, 2):
@@ -35,7 +35,7 @@ def test_rejected_rows_leave(project: StoreProject) -> None:
 
 
 def test_updates_cut_logs_now_and_then(project: StoreProject, set_limits: Callable[..., object]) -> None:
-    """In a store each file of a log is a request, so an update cuts them once in `past_records` epochs, and no other one does."""
+    """In a store each file of a log costs a request, so only one update in `past_records` epochs cuts the logs."""
     set_limits(checkpoint_interval=1, past_records=4)
     project.warehouse |= {"retain": "1h"}
     project.declare()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def landing(bucket: ObjectPath) -> ObjectPath:
-    """Return a place in the store where files land."""
+    """Return a directory in the store where files land."""
     return bucket / "in"
 
 
@@ -44,7 +44,7 @@ def put(landing: ObjectPath, name: str, *lines: str) -> None:
 
 
 def test_objects_are_loaded_once_and_told_by_their_tags(project: Project, landing: ObjectPath, tmp_path: Path) -> None:
-    """The same bytes put again are the same object; others are a changed one, which waits for `reload`. No copy stays."""
+    """The same bytes put again are the same object; other bytes are a changed object, which waits for `reload`. No copy stays."""
     put(landing, "day=1/x.csv", row("x", 0.9, 4))
     put(landing, "_hidden/y.csv", row("y", 0.9, 4))
     put(landing, "z.csv.tmp", row("z", 0.9, 4))
@@ -68,7 +68,7 @@ def test_objects_are_loaded_once_and_told_by_their_tags(project: Project, landin
 
 
 def test_every_format_and_folder_columns(project: Project, landing: ObjectPath) -> None:
-    """Copies lie under their own names, so folders give columns; Parquet and arrays of JSON are read as from a disk."""
+    """Copies keep their names, so folders give columns; Parquet and JSON arrays are read as from a disk."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "day": "date"}
     for form in ("json", "parquet"):
         directory = landing / form
@@ -89,7 +89,7 @@ def test_every_format_and_folder_columns(project: Project, landing: ObjectPath) 
 def test_an_update_that_was_stopped_copies_its_objects_again(
     project: Project, landing: ObjectPath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A plan names objects, not copies: it is completed on another machine too, whose cache is empty."""
+    """A plan names objects, not copies: another machine, whose cache is empty, can complete it."""
     put(landing, "x.csv", row("x", 0.9, 4))
     with pytest.raises(StoppedError):
         project.update(1, observer=stop_at(Point.PLANNED))
@@ -101,7 +101,7 @@ def test_an_update_that_was_stopped_copies_its_objects_again(
 def test_an_object_that_is_replaced_while_it_is_loaded_is_left_out(
     project: Project, landing: ObjectPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of a plan are of the bytes that were listed; the object in its place is loaded by the next update."""
+    """A plan loads the bytes that were listed; the next update loads the object that replaced them."""
     put(landing, "x.csv", row("x", 0.9, 4))
     put(landing, "y.csv", row("y", 0.9, 4))
     fetch: Callable[..., str] = ObjectPath.download
@@ -119,7 +119,7 @@ def test_an_object_that_is_replaced_while_it_is_loaded_is_left_out(
 
 
 def test_a_name_that_no_file_can_have_is_left_out(project: Project, landing: ObjectPath) -> None:
-    """A store has `a` beside `a/b`, and names longer than a file's."""
+    """A store can have `a` beside `a/b`, and names that are too long for a file."""
     put(landing, "a", row("a", 0.9, 4))
     put(landing, "a/b.csv", row("b", 0.9, 4))
     put(landing, "n" * 300, row("n", 0.9, 4))
@@ -133,7 +133,7 @@ def test_a_name_that_no_file_can_have_is_left_out(project: Project, landing: Obj
 def test_only_names_behind_the_last_are_listed_where_that_is_declared(
     project: Project, landing: ObjectPath, monkeypatch: pytest.MonkeyPatch, set_limits: Callable[..., object]
 ) -> None:
-    """What was left out, or is to be loaded again, is asked for by name; another pattern lists everything once."""
+    """Left-out files and files to reload are requested by name; another pattern lists everything once."""
     set_limits(files_per_plan=2)
     starts: list[str | None] = []
     listed = ObjectPath.tagged
@@ -167,7 +167,7 @@ def test_only_names_behind_the_last_are_listed_where_that_is_declared(
 
 
 def test_erasure_names_the_objects_that_hold_a_key(project: Project, landing: ObjectPath) -> None:
-    """They are copied one by one to look at them."""
+    """The erasure copies the objects one by one to search them."""
     put(landing, "x.csv", row("x", 0.9, 4))
     put(landing, "y.csv", row("y", 0.9, 4))
     project.update(1)
@@ -177,7 +177,7 @@ def test_erasure_names_the_objects_that_hold_a_key(project: Project, landing: Ob
 
 
 def test_a_bucket_that_is_not_there_is_named(project: Project) -> None:
-    """With the key to correct."""
+    """The error names the key to correct."""
     project.change(landing="s3://there-is-none/in")
     with pytest.raises(LandingError, match=r"s3://there-is-none/in .*`landing`"):
         project.update(1)

@@ -1,4 +1,4 @@
-"""Live tables under a root in a store: read as they lie, by what a store has in place of links."""
+"""Live tables under a root in a store, published without links, which a store does not have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def house(tmp_path: Path, bucket: ObjectPath) -> House:
-    """A warehouse in the store, made on the disk and put there file by file."""
+    """A warehouse in the store, made on the disk and uploaded file by file."""
     made = build(tmp_path / "root")
     add_views(made)
     for slot in (6, 7):
@@ -39,7 +39,7 @@ def house(tmp_path: Path, bucket: ObjectPath) -> House:
 
 
 def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
-    """Rows are those of a scan; former versions go, leftovers too, and a purge leaves one version."""
+    """Rows equal a scan; former versions and leftovers are deleted, and a purge leaves one version."""
     for epoch in house.epochs:
         tables = [state.name for state in epoch.tables if state.kind != "state"]
         rules = LiveRules(tables, (), KEPT)
@@ -63,7 +63,7 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
 
 
 def test_the_first_of_two_processes_commits(house: House) -> None:
-    """The other, which has no lock to keep it out, is told; nothing of what the first wrote is touched."""
+    """The other process, which no lock excludes, gets an error; it changes nothing that the first process wrote."""
     rules, (former, *_, newest) = LiveRules(["names"], (), KEPT), house.epochs
     publish_live_tables(house.root, former, rules, now=former.committed_at)
 

@@ -1,4 +1,4 @@
-"""Places in an object store as paths: names alone, without a store."""
+"""Paths in an object store: names alone, without a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = ObjectPath("s3://bucket/some/where")
 
 
 def test_a_place_is_joined_and_taken_apart_as_a_path() -> None:
-    """Names below, parents and relative names are those of pathlib, and its text is the address."""
+    """Names below, parents and relative names equal pathlib's, and the text of a path is its address."""
     file = ROOT / "tables" / "a/_delta_log" / f"{7:020d}.json"
     assert str(file) == "s3://bucket/some/where/tables/a/_delta_log/00000000000000000007.json"
     assert (file.name, file.suffix, file.parent.parent.name) == ("00000000000000000007.json", ".json", "a")
@@ -25,7 +25,7 @@ def test_a_place_is_joined_and_taken_apart_as_a_path() -> None:
 
 
 def test_nothing_of_the_operating_system_takes_it_for_a_file() -> None:
-    """What would look on the local disk is refused, so that nothing is ever read or written there by mistake."""
+    """Functions of the local disk refuse the path, so nothing is read or written there by mistake."""
     for use in (os.stat, os.scandir, os.fspath, open, os.mkdir, os.unlink):
         with pytest.raises(TypeError, match="no path of the file system"):
             use(ROOT)
@@ -37,12 +37,12 @@ def test_nothing_of_the_operating_system_takes_it_for_a_file() -> None:
     [("s3://b", True), ("gs://b/c", True), ("s3:/b", False), ("s3://", False), ("data", False), ("/s3://b", False)],
 )
 def test_an_address_is_told_from_a_path(text: str, is_one: bool) -> None:
-    """Stores are named by their schemes; everything else is a local path."""
+    """A store has one of the known schemes; everything else is a local path."""
     assert is_uri(text) is is_one
     assert isinstance(path_of(text), ObjectPath) is is_one
 
 
 def test_a_path_stays_what_it_is() -> None:
-    """A place in a store is not made a local path on its way."""
+    """No function turns a path in a store into a local path."""
     assert path_of(ROOT) is ROOT
     assert path_of(Path("data")) == Path("data").absolute()

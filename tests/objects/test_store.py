@@ -1,4 +1,4 @@
-"""What is asked of a store: names that are written once, objects that are replaced as they were seen, one claim."""
+"""Requirements on a store: names that are written once, objects that are replaced only if unchanged, one claim."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WRITERS = 16
 
 
 def test_of_many_writers_of_a_name_one_wins(bucket: ObjectPath) -> None:
-    """A name that must be free is written by exactly one of those who try at once, and the others are told."""
+    """Exactly one of several writers writes a name that must be free; the others get an error."""
 
     def attempt(number: int) -> bool:
         try:
@@ -52,7 +52,7 @@ def test_of_many_writers_of_a_name_one_wins(bucket: ObjectPath) -> None:
 
 
 def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that tries again after its answer was lost meets its own object, and has won."""
+    """A client that tries again after its answer was lost finds its own object, and has won."""
     put = obstore.put
 
     def twice(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of obstore
@@ -68,7 +68,7 @@ def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypa
 
 
 def test_a_directory_is_what_is_below_it(bucket: ObjectPath) -> None:
-    """Objects are listed by prefix; marks that other programs leave for directories are none."""
+    """Objects are listed by prefix; directory marks of other programs are no objects."""
     store_of(bucket / "tables" / "a" / "x.bin").write_replacing(bucket / "tables" / "a" / "x.bin", b"0123456789")
     store_of(bucket / "tables" / "ab" / "y.bin").write_replacing(bucket / "tables" / "ab" / "y.bin", b"1")
     obstore.put(bucket.store, "tables/empty", b"")
@@ -85,7 +85,7 @@ def test_a_directory_is_what_is_below_it(bucket: ObjectPath) -> None:
 
 
 def test_a_store_that_does_not_answer_is_worth_another_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer is told as a passing failure with the place, which ends a command with exit code 3."""
+    """A missing answer is a transient error that names the path, and ends a command with exit code 3."""
     from warehouse.objects.path import ObjectPath  # noqa: PLC0415 - beside its use
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -101,7 +101,7 @@ def test_a_store_that_does_not_answer_is_worth_another_try(monkeypatch: pytest.M
 
 
 def commit(table: ObjectPath, version: int, **metadata: int) -> None:
-    """Write a commit that says of itself so."""
+    """Write a commit with an epoch and a step."""
     import json  # noqa: PLC0415 - here alone
 
     line = {"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps(metadata)}}
@@ -109,7 +109,7 @@ def commit(table: ObjectPath, version: int, **metadata: int) -> None:
 
 
 def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> None:
-    """Who comes second is told whether it was another process of the warehouse or somebody else."""
+    """The second writer learns whether the first was another process of the warehouse or an outsider."""
     table = bucket / "tables" / "a"
     commit(table, 0, epoch=1, step=2)
     base = entry_at(table, 0)
@@ -127,7 +127,7 @@ def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> Non
 
 
 def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath) -> None:
-    """Who was held up between looking at a commit and undoing it does not undo another one."""
+    """A process that was held up between reading a commit and undoing it undoes no other commit."""
     table = bucket / "tables" / "a"
     commit(table, 0, epoch=1, step=2)
     judged: Commit = next(commits_after(table, -1))
@@ -138,7 +138,7 @@ def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath
 
 
 def test_removed_files_are_named_while_they_are_there(bucket: ObjectPath, tmp_path: Path) -> None:
-    """A checkpoint in a store is that of the same table on a disk: it leaves out removed files that nobody can need."""
+    """A checkpoint in a store equals the checkpoint on a disk: it omits removed files that nobody can need."""
     table, local = bucket / "tables" / "a", tmp_path / "a"
     for number in range(6):
         write_deltalake(local, pa.table({"k": [number], "p": [f"{number % 2} /x"]}), mode="append", partition_by=["p"])
@@ -164,7 +164,7 @@ def test_removed_files_are_named_while_they_are_there(bucket: ObjectPath, tmp_pa
 
 
 def test_a_checkpoint_that_a_store_refuses_fails_no_update(bucket: ObjectPath, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says as much without one; the commits that lead to it are not there, or the store does not answer."""
+    """The log is complete without it; commits are missing, or the store does not answer."""
     commit(bucket / "a", 0)
     checkpoint(bucket / "a", 1)
     with pytest.MonkeyPatch.context() as patch:
@@ -175,7 +175,7 @@ def test_a_checkpoint_that_a_store_refuses_fails_no_update(bucket: ObjectPath, c
 
 
 def raiser(error: Exception) -> Callable[..., Any]:
-    """Return a function that raises it."""
+    """Return a function that raises an error."""
 
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -184,7 +184,7 @@ def raiser(error: Exception) -> Callable[..., Any]:
 
 
 def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:
-    """The second is told who holds it, and may hold it afterwards."""
+    """The error of the second writer names the holder; the second writer can hold the claim afterwards."""
     with store_claim(bucket, 0), pytest.raises(LockHeldError, match=r"process .* since 1970") as error, store_claim(bucket, 0):
         pass
     assert error.value.exit_code == 3
@@ -194,7 +194,7 @@ def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:
 
 
 def test_a_claim_that_gives_no_sign_of_life_is_taken_over(bucket: ObjectPath, set_limits: Callable[..., object]) -> None:
-    """Its holder, once it goes on, neither renews nor removes the claim of the other."""
+    """When its former holder continues, it neither renews nor removes the new claim."""
     set_limits(claim_seconds=-1.0)
     with store_claim(bucket, 0):
         _, tag = (bucket / CLAIM).read_with_tag()
@@ -209,7 +209,7 @@ def test_a_claim_that_gives_no_sign_of_life_is_taken_over(bucket: ObjectPath, se
 
 
 def test_a_holder_gives_signs_of_life(bucket: ObjectPath, set_limits: Callable[..., object]) -> None:
-    """It writes its claim again, and ends with the object gone."""
+    """The holder writes its claim again, and deletes the object at the end."""
     set_limits(claim_renewal_seconds=0.01)
     with store_claim(bucket, 0):
         deadline = time.monotonic() + 30
@@ -219,7 +219,7 @@ def test_a_holder_gives_signs_of_life(bucket: ObjectPath, set_limits: Callable[.
 
 
 def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(bucket: ObjectPath) -> None:
-    """On its own host nobody has to wait for a process that was killed."""
+    """On the same host nobody waits for a process that was killed."""
     import json  # noqa: PLC0415 - here alone
     import socket  # noqa: PLC0415 - same
 
@@ -233,13 +233,13 @@ def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(bucket: Objec
 
 
 def test_a_bucket_that_is_not_there_is_told(bucket: ObjectPath) -> None:
-    """An update says so before it does anything."""
+    """An update reports it before it does anything."""
     with pytest.raises(PlatformError, match="no such bucket"), store_claim(bucket.parent / "nothere", 0):
         pass
 
 
 def test_a_store_without_conditional_puts_is_refused(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that writes over what exists cannot keep two updates apart."""
+    """A store that overwrites existing objects cannot keep two updates apart."""
     put = obstore.put
     monkeypatch.setattr(obstore, "put", lambda *arguments, **options: put(*arguments, **{**options, "mode": "overwrite"}))
     with pytest.raises(PlatformError, match="If-None-Match"), store_claim(bucket, 0):

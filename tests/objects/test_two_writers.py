@@ -1,4 +1,4 @@
-"""Two writers of one warehouse in a store: one that was held up goes on when another one has done its work."""
+"""Two writers of one warehouse in a store: one is held up, and continues after the other has finished."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECONDS = 120
 
 
 class Held:
-    """An update, or a completion, in a thread of its own that is held at a point until it is told to go on."""
+    """An update, or a completion, in a thread of its own that is held at a point until the test releases it."""
 
     def __init__(self, project: StoreProject, hours: float | None, point: Point) -> None:
         self._at, self._on = threading.Event(), threading.Event()
@@ -64,7 +64,7 @@ class Held:
         assert self._at.wait(SECONDS)
 
     def go_on(self) -> BaseException | None:
-        """Let it go on to its end, and return what it ended with."""
+        """Release the writer, wait for its end, and return its result."""
         self._on.set()
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()
@@ -72,7 +72,7 @@ class Held:
 
 
 def land(project: StoreProject, hour: int) -> None:
-    """Land a file for an update: one row lives for three hours and one for two."""
+    """Land a file for an update: one row lives for three hours and one row for two."""
     project.land(f"{hour}.csv", csv(row(f"x{hour}", hour - 0.5, hour + 2.5), row(f"y{hour}", hour - 0.5, hour + 1.5)))
 
 
@@ -84,7 +84,7 @@ def landed(project: StoreProject) -> None:
 
 @pytest.fixture
 def impatient(set_limits: Callable[..., object]) -> None:
-    """Take every holder of the claim for gone, however alive."""
+    """Treat every holder of the claim as dead, even if it is alive."""
     set_limits(claim_seconds=-1.0)
 
 
@@ -107,7 +107,7 @@ def test_while_one_updates_the_other_is_told_to_come_again(project: StoreProject
 
 @pytest.mark.usefixtures("impatient")
 def test_an_old_writer_that_goes_on_changes_nothing(project: StoreProject) -> None:
-    """Held anywhere, it goes on when its epoch is written, or one more: no row comes twice or goes; it ends with exit code 3."""
+    """Held at any point, it continues one or two epochs later: it doubles and loses no row, and ends with exit code 3."""
     points = (Point.PLAN_WRITTEN, Point.STEP_READY, Point.STEP_COMMITTED)
     land(project, 1)
     project.update(1)
@@ -132,7 +132,7 @@ def test_an_old_writer_that_goes_on_changes_nothing(project: StoreProject) -> No
 
 @pytest.mark.usefixtures("impatient")
 def test_both_may_carry_out_one_plan(project: StoreProject) -> None:
-    """The old writer commits its step first and the other, which was about to, gives way; the next update completes it."""
+    """The old writer commits its step first, so the other writer gives way; the next update completes the plan."""
     landed(project)
     old = Held(project, 1, Point.STEP_READY)
     other = Held(project, 1, Point.STEP_READY)
@@ -146,7 +146,7 @@ def test_both_may_carry_out_one_plan(project: StoreProject) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_results_under_a_budget_come_once(project: StoreProject) -> None:
-    """An update and a completion may make them, and may end anywhere; erased keys leave both made and owed results."""
+    """An update and a completion may make them, and may stop anywhere; erased keys leave both made and owed results."""
     budgets.declared(project, 5)
     budgets.land(project, "1", "ppppqq", "pppqr", 0.5, 4.5)
     project.update(1)
@@ -169,20 +169,20 @@ def test_results_under_a_budget_come_once(project: StoreProject) -> None:
 
 
 def straggler(project: StoreProject, epoch: int) -> Path:
-    """Commit the rows of an epoch once more, as a writer of its plan would that nobody waited for."""
+    """Commit the rows of an epoch once more, as a late writer of its plan would."""
     table = project.root / "tables" / "a"
     last = list(commits_after(table, -1))[-1].version
     lines = entry_path(table, last).read_text().splitlines()
     actions = [json.loads(line) for line in lines if '"add"' in line]
-    said = {"operation": "WRITE", "userMetadata": json.dumps({"epoch": epoch, "step": 0}), "engineInfo": "stream-wh"}
-    info = {"commitInfo": said}
+    commit_info = {"operation": "WRITE", "userMetadata": json.dumps({"epoch": epoch, "step": 0}), "engineInfo": "stream-wh"}
+    info = {"commitInfo": commit_info}
     path = entry_path(table, last + 1)
     store_of(path).write_exclusive(path, "".join(json.dumps(action) + "\n" for action in (info, *actions)).encode())
     return path
 
 
 def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> None:
-    """Readers never see it, since no epoch names it; the next update takes it back by a commit and goes on above that.
+    """Readers never see it, since no epoch names it; the next update takes it back by a commit and continues above.
 
     What does not name an epoch is a change from outside: its table stands still while others move, and it is not undone.
     """
@@ -190,10 +190,10 @@ def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> Non
     project.update(1)
     late = straggler(project, project.epoch.number)
     assert project.keys() == "x1 y1"
-    said = late.read_text()
+    content = late.read_text()
     project.update(2)
     table = project.root / "tables" / "a"
-    assert late.read_text() == said
+    assert late.read_text() == content
     version = int(late.stem)
     assert [commit.reverses for commit in commits_after(table, version - 1)][:2] == [None, version - 1]
     assert project.keys() == "x1 x2 y1 y2"
@@ -221,7 +221,7 @@ def killed(project: StoreProject, until: ObjectPath) -> None:
 
 
 def test_a_killed_update_is_completed_by_the_next(project: StoreProject) -> None:
-    """Its claim is that of a process that is gone, so nobody waits; its plan is finished as it was recorded."""
+    """Its claim belongs to a dead process, so nobody waits; its plan is finished as recorded."""
     landed(project)
     project.update(1)
     killed(project, plan_path(project.root, 1))

@@ -1,4 +1,4 @@
-"""A warehouse in a store is the one that the same files and verbs make on a disk."""
+"""A warehouse in a store equals the warehouse that the same files and verbs make on a disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HOURS = (2, 4, 5)
 
 
 def landed(project: Project) -> None:
-    """Land rows that come early and late, live short and long, and one that is none."""
+    """Land early and late rows, short-lived and long-lived rows, and a line that is no row."""
     for hour in (0, 1, 2, 3, 4):
         lines = [row(f"{key}{hour}", hour + 0.5, hour + 0.5 + length) for key, length in (("x", 0.4), ("y", 1.5), ("z", 4))]
         project.land(f"{hour}.csv", csv(*lines, row("same", hour + 0.2, hour + 3), row("later", hour + 1.5, hour + 3), "bad,,"))
@@ -46,7 +46,7 @@ def landed(project: Project) -> None:
 
 
 def told(reader: Reader, since: int) -> dict[str, object]:
-    """Return what a reader tells of everything."""
+    """Return all answers of a reader."""
     answers: dict[str, object] = {}
     for table in ("a", "b", "pairs", "counts", "a_archive"):
         answers[table] = sorted(map(repr, reader.scan(table, system_columns=True).all()))
@@ -96,7 +96,7 @@ def test_it_holds_what_a_local_one_holds(
 
 
 def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
-    """It is opened by its address, and the next probe sees the next epoch; what cannot be done says what to do instead."""
+    """The address opens it, the next probe sees the next epoch, and errors say what to do instead."""
     landed(project)
     with Warehouse.open(project.directory) as house:
         house.update("2024-01-01T01:00:00Z", spark=project.spark)
@@ -122,14 +122,14 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["s3://bucket/%41", "s3://bucket/a?b", "s3://bucket/../x", "ftp://x/y", "s3://"])
 def test_an_address_that_means_nothing_is_refused(text: str, tmp_path: Path) -> None:
-    """Places are plain names; schemes that nobody reads are told."""
+    """Addresses must be plain names; the error names an unknown scheme."""
     report = ProblemReport("warehouse.toml")
     assert root_path(text, tmp_path, "warehouse.root", report) is None
     assert len(report.problems) == 1
 
 
 def test_a_dry_run_writes_nothing(project: StoreProject) -> None:
-    """It plans without a claim."""
+    """A dry run plans without a claim."""
     landed(project)
     plan, _ = project.updater().plan(UpdateOptions(at=project.clock, allow_dead=True))
     assert plan is not None

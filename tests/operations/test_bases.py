@@ -116,15 +116,15 @@ def test_a_commit_that_is_given_up_is_taken_back_by_another(begun: Project) -> N
     table = begun.root / "tables/a"
     base = begun.epoch.entry("tables/a")
     assert base is not None
-    lost = next(commits_after(table, base.version))
-    entry = entry_path(table, lost.version).read_bytes()
-    _lose(table, lost.version)
+    lost_commit = next(commits_after(table, base.version))
+    entry = entry_path(table, lost_commit.version).read_bytes()
+    _lose(table, lost_commit.version)
     begun.update(2)
-    assert entry_path(table, lost.version).read_bytes() == entry
+    assert entry_path(table, lost_commit.version).read_bytes() == entry
     log = list(commits_after(table, base.version))
     assert [commit.reverses for commit in log] == [None, base.version, None]
     assert [commit.version for commit in counting(log)] == [base.version + 3]
-    assert replay(table, lost.version + 1).files.keys() == replay(table, base.version).files.keys()
+    assert replay(table, lost_commit.version + 1).files.keys() == replay(table, base.version).files.keys()
     newest = begun.epoch.entry("tables/a")
     assert newest is not None
     assert newest.version == log[-1].version

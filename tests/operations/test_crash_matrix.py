@@ -170,7 +170,7 @@ def test_a_full_disk_at_every_moment(
 ) -> None:
     """The update says so; once there is space the next one completes it."""
     witness: Witness = request.getfixturevalue(name)
-    said = 0
+    failures = 0
     for moment in moments:
         slot = witness.land()
         witness.project.clock = at(slot)
@@ -178,19 +178,19 @@ def test_a_full_disk_at_every_moment(
         try:
             witness.project.update(slot, observer=attack)
         except StorageFailedError:
-            said += 1
+            failures += 1
         finally:
             full_disk.free()  # type: ignore[attr-defined]
         assert attack.done, moment
         witness.check()
-    assert said >= len(moments) - 3, "after the epoch there is little left to write"
+    assert failures >= len(moments) - 3, "after the epoch there is little left to write"
     completed(witness)
 
 
 def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> None:
     """What is to be written next is in the way of something else, as root meets it where others have no permission."""
     root = witness.project.root
-    said = 0
+    failures = 0
     for moment in MOMENTS[::2]:
         blocks: list[Path] = []
 
@@ -210,12 +210,12 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
         try:
             witness.project.update(slot, observer=Attack(moment, block))
         except StorageFailedError:
-            said += 1
+            failures += 1
         finally:
             for directory in blocks:
                 directory.rmdir()
         witness.check()
-    assert said >= len(MOMENTS[::2]) - 2
+    assert failures >= len(MOMENTS[::2]) - 2
     completed(witness)
 
 
@@ -244,7 +244,7 @@ def test_directories_without_permission_at_every_moment(witness: Witness) -> Non
 
 def test_spark_loses_its_work(viewed: Witness, spark: SparkSession) -> None:
     """Jobs are cancelled while they run, as when a task fails for good: worth retrying, no file and no view is blamed."""
-    said = 0
+    failures = 0
     for moment in ((Point.PLAN_WRITTEN, 1), (Point.STEP_STARTED, 2), *OF_VIEW):
         stop = threading.Event()
 
@@ -260,10 +260,10 @@ def test_spark_loses_its_work(viewed: Witness, spark: SparkSession) -> None:
         finally:
             stop.set()
         if failure is not None:
-            said += 1
+            failures += 1
             assert isinstance(failure, SparkLostError), failure
             assert failure.exit_code == 3
-    assert said >= 4
+    assert failures >= 4
     completed(viewed)
     assert all(state.view is None or state.view.failed is None for state in viewed.project.epoch.tables)
 

@@ -82,10 +82,10 @@ def test_rows_leave_when_they_are_old_enough(tmp_path: Path, spark: SparkSession
             reject(project, hour, f"bad{hour}")
             rejected_at[f"bad{hour}"] = project.clock
         project.update(hour)
-        there = raws(project)
-        assert all(instant + keep <= project.clock for name, instant in rejected_at.items() if name not in there)
-        assert all(instant > project.clock - keep - keep // SHARES for name, instant in rejected_at.items() if name in there)
-        seen[project.epoch.number] = there
+        remaining = raws(project)
+        assert all(instant + keep <= project.clock for name, instant in rejected_at.items() if name not in remaining)
+        assert all(instant > project.clock - keep - keep // SHARES for name, instant in rejected_at.items() if name in remaining)
+        seen[project.epoch.number] = remaining
         project.updater().vacuum()
         assert data_files(project.root / "rejected" / "a") == named(project)
         assert all(raws(project, number) == seen[number] for number in project.numbers)
@@ -178,10 +178,10 @@ def test_forever_and_back(three: Project, tmp_path: Path) -> None:
     project.update(4)
     assert (raws(project), side(project).found) == ({"bad1", "bad2", "bad3"}, ())
     project.change(keep="2h")
-    for hours, there in ((1, True), (1.9, True), (0.2, False)):
+    for hours, remain in ((1, True), (1.9, True), (0.2, False)):
         later(project, hours)
         project.update(round(project.epoch.slot) + 1)
-        assert (raws(project) == {"bad1", "bad2", "bad3"}) == there
+        assert (raws(project) == {"bad1", "bad2", "bad3"}) == remain
 
 
 @pytest.mark.parametrize("verb", ["restate", "erase", "optimize"])

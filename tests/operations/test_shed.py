@@ -83,12 +83,12 @@ def shed_stamps(project: Project, name: str) -> set[tuple[str | None, int]]:
 
 def runs_of(project: Project, name: str) -> list[Run]:
     """The exact rows of the table without a budget, with what the ledger of the other says that went."""
-    gone, runs = shed_stamps(project, name), []
+    stamps, runs = shed_stamps(project, name), []
     for row in stored(project, SHED[name]):
-        numbers = frozenset(number for number, stamp in enumerate(row[STAMPS]) if (row["k"], stamp) in gone)
+        numbers = frozenset(number for number, stamp in enumerate(row[STAMPS]) if (row["k"], stamp) in stamps)
         end = int(row["valid_to"].timestamp() * 10**6)
         runs.append(Run(row["k"], None, tuple(row[STAMPS]), end, numbers, row["open"]))
-    assert sum(len(run.shed) for run in runs) == len(gone)
+    assert sum(len(run.shed) for run in runs) == len(stamps)
     return runs
 
 
@@ -188,12 +188,12 @@ def test_going_back_takes_the_ledger_back(begun: Project, tmp_path: Path) -> Non
     project = begun.copy(tmp_path / "copy")
     before = {name: stored(project, name) for name in SHED}
     project.update(5)
-    gone = {name: shed_stamps(project, name) for name in SHED}
+    stamps = {name: shed_stamps(project, name) for name in SHED}
     project.updater().rollback(2)
     verify(project)
     for name in SHED:
-        assert shed_stamps(project, name) <= gone[name] | {stamp for row in before[name] for stamp in shed_in(row)}
-    assert any(shed_stamps(project, name) != gone[name] for name in SHED)
+        assert shed_stamps(project, name) <= stamps[name] | {stamp for row in before[name] for stamp in shed_in(row)}
+    assert any(shed_stamps(project, name) != stamps[name] for name in SHED)
     project.updater().restate("a", since="first")
     verify(project)
     project = begun.copy(tmp_path / "again")

@@ -51,11 +51,11 @@ def _notebook(monkeypatch: pytest.MonkeyPatch, kernel: object) -> Display:
 
 def test_moments_in_words() -> None:
     """Only those at which a person waits."""
-    said: list[str] = []
-    observe = in_words(said.append)
+    messages: list[str] = []
+    observe = in_words(messages.append)
     for moment in MOMENTS:
         observe(moment)
-    assert said == SAID
+    assert messages == SAID
 
 
 def test_a_notebook_shows_each_step_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

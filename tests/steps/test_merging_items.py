@@ -80,10 +80,10 @@ def offered(run: WindowRun, asked: AggregateDefinition, synopses: int) -> list[d
 @given(batches)
 def test_lists_of_several_conditions_add_up(given_rows: list[list[Row]]) -> None:
     """Two synopses have different rows: if their lists have every item, the answer counts all rows."""
-    asked = definition(FrequentItems("item", "string", 0.2, None, 9), "arrivals", grouped=False)
+    aggregate = definition(FrequentItems("item", "string", 0.2, None, 9), "arrivals", grouped=False)
     parts = [[[row for row in batch if (row[2] is None) == null] for batch in given_rows] for null in (True, False)]
-    answers = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(asked, *parts).items()}
-    for window, end in asked.due(0, SLOTS):
+    answers = {key: {row["item"]: row["at_least"] for row in rows_} for key, rows_ in answered(aggregate, *parts).items()}
+    for window, end in aggregate.due(0, SLOTS):
         counts = Counter(row[3] for batch in given_rows for row in batch if end - window.slots < row[0] <= end)
         frequent = {item: count for item, count in counts.items() if count * 5 > counts.total()}
         assert answers.get((None, window.text, end), {}) == frequent
@@ -171,10 +171,10 @@ def test_windows_of_the_sheet() -> None:
     """Frequent-items sheet, section 6, with the tight choice: what each window reports as certain above its own delta."""
     windows = ["aaaabbbccd", "aaaaacccdb", "bbbbaaaccd", "cccccaabbd", "ddddddccca"]
     given_rows: list[list[Row]] = [[(position + 1, 9, None, item) for item in text] for position, text in enumerate(windows)]
-    asked = AggregateDefinition(
+    aggregate = AggregateDefinition(
         "s", None, (), (), (Window("3h", 3, 1),), 0, ("item",), frequent=FrequentItems("item", "string", 1 / 6, None, 2)
     )
-    answers = answered(asked, given_rows)
+    answers = answered(aggregate, given_rows)
     reported = {
         key[2]: {(row["item"], row["at_least"]) for row in rows_ if row["at_least"] > 5}  # type: ignore[operator] - numbers
         for key, rows_ in answers.items()

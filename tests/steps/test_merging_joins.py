@@ -141,8 +141,8 @@ def test_any_two_lengths_equal_brute_force(
 def test_bounds_of_frequent_items_hold(given_parts: list[tuple[list[Part], list[Part]]]) -> None:
     """A list is of the results of two slots: what is certain is frequent, and nothing that is frequent is missing if complete."""
     batches = joined(given_parts, (3, 5))
-    asked = FrequentItems("v", "bigint", 0.4, None, 3)
-    definition = replace(PAIRED, group_by=(), values=(), frequent=asked, search_key=("item",))
+    frequent_items = FrequentItems("v", "bigint", 0.4, None, 3)
+    definition = replace(PAIRED, group_by=(), values=(), frequent=frequent_items, search_key=("item",))
     answered: dict[tuple[str, int], list[dict]] = {}
     for row in answers(definition, batches):
         answered.setdefault((row["window_length"], row["ended"]), []).append(row)

@@ -75,18 +75,18 @@ def words(asked: AggregateDefinition) -> list[str]:
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_group_may_have_any_name(kind: str) -> None:
     """Answers are the same as those of a group with another name."""
-    asked = ASKED[kind]
-    expected, names = answered(asked), words(asked)
+    definition = ASKED[kind]
+    expected, names = answered(definition), words(definition)
     assert len(names) > 30
     for name in (*names, "total", "listed", "A, b", 'say "so"'):
-        assert answered(replace(asked, group_by=((name, "string"),))) == expected, name
+        assert answered(replace(definition, group_by=((name, "string"),))) == expected, name
 
 
 @pytest.mark.parametrize("place", [1, 3])
 def test_a_value_may_have_any_name(place: int) -> None:
     """Answers are the same as those of a value with another name."""
-    asked = ASKED["values"]
-    expected = answered(asked)
-    for name in words(asked):
+    definition = ASKED["values"]
+    expected = answered(definition)
+    for name in words(definition):
         values = (*VALUES[:place], replace(VALUES[place], name=name), *VALUES[place + 1 :])
-        assert answered(replace(asked, values=values)) == expected, name
+        assert answered(replace(definition, values=values)) == expected, name

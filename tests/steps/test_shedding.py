@@ -146,7 +146,7 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
     """On random streams: holes do not close, what went stays gone, open members stay, points find shed neighbours."""
     draw = random.Random(f"{budget} {shed}")  # noqa: S311 - a random stream
     definition = defined(BUDGETS[budget], shed, window=window, groups=groups)
-    model, own, lost = Model(window=window, rows=None if window else 20), empty(definition), 0
+    model, own, shed_count = Model(window=window, rows=None if window else 20), empty(definition), 0
     gone: set[tuple[str | None, int]] = set()
     for hour in range(30, 46):
         points = stream(draw, hour, groups=groups)
@@ -162,8 +162,8 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
         recorded = {name: value for name, value in made.commit_metadata[SHED].items() if name != "over"}
         assert recorded == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
         _within(BUDGETS[budget], runs)
-        lost += len(gone - before)
-    assert lost
+        shed_count += len(gone - before)
+    assert shed_count
 
 
 def _within(budget: CoalescedBudget, runs: list[Run]) -> None:
