@@ -1,4 +1,4 @@
-"""What arrives before each update of a soak: rows drawn from the slot's number alone."""
+"""The rows that arrive before each update of a soak, drawn from the slot's number alone."""
 
 from __future__ import annotations
 

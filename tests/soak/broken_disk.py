@@ -1,4 +1,4 @@
-"""What a disk can do to files: forget at a loss of power what was not synced, or damage what was written.
+"""Faults of a disk: it forgets what was not synced when power is lost, or damages what was written.
 
 One update shows the losses of power at all of its moments: at each event its files are copied, and what was not synced then can
 be lost in the copy.
@@ -26,7 +26,7 @@ Change = dict["Path", bytes | None]
 
 @dataclass(frozen=True)
 class Moment:
-    """An event of an update, the copy of its files before it, and what a loss of power may do to them.
+    """An event of an update, a copy of its files before the event, and the possible effects of a loss of power.
 
     Of ``unwritten`` files the bytes may be anything. ``unnamed`` ones may have the content of before, None if there was none.
     Those that were ``removed`` may be there again.
@@ -49,7 +49,7 @@ class LosingDisk(Disk):
         self.moments: list[Moment] = []
 
     def __call__(self, kind: Literal["sync", "name"], path: Path) -> None:
-        """Copy what there is before the event, and follow it."""
+        """Copy the files before the event, and follow it."""
         if path.is_relative_to(self._top):
             with self._lock:
                 self._copy(f"{kind} {path.relative_to(self._top)}")
@@ -93,12 +93,12 @@ def _empty(moment: Moment, _: Random) -> Change:
 
 
 def _torn(moment: Moment, chance: Random) -> Change:
-    """Of each file some pages were written, of a small one its first half."""
+    """Some pages of each file were written, or the first half of a small file."""
     return {path: _torn_pages(content or b"", chance) for path, content in moment.unwritten.items()}
 
 
 def _any(moment: Moment, chance: Random) -> Change:
-    """Anything of the above, for each file by itself."""
+    """Any of these losses, drawn for each file."""
     losses = [loss(moment, chance) for loss in (_names_lost, _zeros, _empty, _torn)]
     paths = sorted({path for change in losses for path in change})
     return {path: chance.choice([change[path] for change in losses if path in change]) for path in paths if chance.random() < 0.7}

@@ -1,4 +1,4 @@
-"""An update on a disk that loses power at each moment, fails each sync, or damages each file: what comes of it.
+"""The results of an update on a disk that loses power at each moment, fails each sync, or damages each file.
 
     python -m tests.soak.faults DIRECTORY
 
@@ -56,7 +56,7 @@ Rows = dict[str, list[str]]
 
 
 def rows_of(project: Project) -> Rows:
-    """Return the live rows of every table, with the user's columns, and those that wait or were rejected."""
+    """Return the live rows of every table, with the user's columns, and the waiting and rejected rows."""
     rows: Rows = {}
     for state in project.epoch.tables:
         for role, read in (("live", project.live), ("waiting", project.deferred), ("rejected", project.rejected)):
@@ -65,7 +65,7 @@ def rows_of(project: Project) -> Rows:
 
 
 def _of_user(row: dict[str, object]) -> dict[str, object]:
-    """Leave out the system columns, which another update may fill otherwise."""
+    """Omit the system columns, which another update may fill with other values."""
     return {name: value for name, value in row.items() if name[0] != "_" and name not in _SYSTEM}
 
 
@@ -77,7 +77,7 @@ def served(project: Project) -> Rows:
 
 
 def faults_of(project: Project) -> list[str]:
-    """Return what `check` finds wrong; an error that it ends with counts."""
+    """Return the faults that `check` finds, or the error that ends the check."""
     try:
         return [f"{fault.code}: {fault.message}" for fault in check(project.root).faults]
     except WarehouseError as error:
@@ -90,7 +90,7 @@ def _contents(project: Project) -> dict[Path, bytes]:
 
 @dataclass
 class Trial:
-    """An update of a project to an hour, and what came of it under each fault.
+    """An update of a project to an hour, and its results under each fault.
 
     ``begun`` is the project before the update, ``scratch`` a directory for copies. ``counts`` says how often what came of which
     fault; ``wrong`` has what must not be: rows lost, or others without a word.
@@ -119,7 +119,7 @@ class Trial:
 
     @property
     def files(self) -> list[Path]:
-        """The files that it made or changed."""
+        """The files that the update made or changed."""
         return sorted(self.made)
 
     @contextmanager
@@ -134,7 +134,7 @@ class Trial:
     # --- losses of power, failed syncs ---
 
     def lose_power(self, moments: Iterable[Moment], losses: Iterable[str] = LOSSES) -> None:
-        """Lose what was not synced at each of these moments, in each of these ways; what is left alike is tried once."""
+        """Lose what was not synced at each of these moments, in each of these ways; equal remains are tried once."""
         seen: list[dict[Path, bytes]] = []
         for moment in moments:
             for name in losses:
@@ -146,7 +146,7 @@ class Trial:
                         self._go_on(project, "power lost", f"{name} before {moment.event} of {sorted(map(str, change))}")
 
     def fail_syncs(self, places: Iterable[int]) -> None:
-        """Let the disk not confirm each of these syncs: the update stops and says so, or does without a checkpoint."""
+        """Let the disk fail each of these syncs: the update stops with an error, or continues without a checkpoint."""
         for number in places:
             with self._copied(self.begun.directory) as project:
                 disk = FailingDisk(number)
@@ -159,7 +159,7 @@ class Trial:
                     self._go_on(project, "sync of a checkpoint failed", f"sync {number} of {disk.syncs[number]}")
 
     def _go_on(self, project: Project, fault: str, where: str) -> None:
-        """Run the update again, which must leave all as an update that nothing disturbed."""
+        """Run the update again; the result must equal an undisturbed update."""
         try:
             project.update(self.hour)
         except WarehouseError as error:
@@ -173,7 +173,7 @@ class Trial:
     # --- damage ---
 
     def damage(self, files: Iterable[Path], kinds: Iterable[str] = DAMAGES) -> None:
-        """Damage each of these files, which the update made, in each of these ways."""
+        """Damage each of these files of the update in each of these ways."""
         for file in files:
             for kind in kinds:
                 with self._copied(self.moved.directory) as project:
@@ -228,7 +228,7 @@ class Trial:
 
 
 def with_checkpoints(project: Project) -> Project:
-    """Let the next commit of each stream be one that makes a checkpoint."""
+    """Let the next commit of each stream make a checkpoint."""
     for name in project.streams:
         table = project.root / "tables" / name
         while DeltaTable(str(table)).version() < _BEFORE_A_CHECKPOINT:
@@ -238,7 +238,7 @@ def with_checkpoints(project: Project) -> Project:
 
 
 def _begun(project: Project, directory: Path, spark: Callable[[], SparkSession] | None) -> Iterator[tuple[float, Project]]:
-    """Yield the hours to be tried, and a project that is about to move there: rows expire, checkpoints are due, rows arrive."""
+    """Yield the hours to try, each with a project before its update: rows expire, checkpoints are due, rows arrive."""
     yield 3, project
     project = project.copy(directory / "second")
     project.update(3)

@@ -1,4 +1,4 @@
-"""Updates killed at random times, and what is left checked after each kill.
+"""Updates that are killed at random times, and the check of the warehouse after each kill.
 
     python -m tests.soak.kills DIRECTORY --kills 200 --seconds 330
 
@@ -78,7 +78,7 @@ class Worker:
         self._errors.extend(self.process.stderr or ())
 
     def begin(self, slot: int, fatal: tuple[str, int] | None = None, way: str = "") -> list[str]:
-        """Let a process update to a slot; return the moments that it was faster to tell than its number.
+        """Let a process update to a slot; return the moments that it printed before its number.
 
         ``fatal`` is a point, and which time it is reached, at which the process kills itself; ``way`` makes it a migration.
         """
@@ -94,7 +94,7 @@ class Worker:
         return early
 
     def heard(self, seconds: float) -> str | None:
-        """Return the next line, or nothing when none comes in time."""
+        """Return the next line, or None if no line comes in time."""
         try:
             line = self._lines.get(timeout=max(0.0, seconds))
         except Empty:
@@ -103,7 +103,7 @@ class Worker:
         return line
 
     def kill_update(self) -> list[str] | None:
-        """Kill the updating process, wait until Spark is at rest, and return the lines that were still under way.
+        """Kill the updating process, wait until Spark is at rest, and return the lines that were still on their way.
 
         None: it had ended by itself.
         """
@@ -112,7 +112,7 @@ class Worker:
         return self.ended()
 
     def ended(self) -> list[str] | None:
-        """Wait until the updating process was killed and Spark is at rest; none: it ended by itself."""
+        """Wait until the updating process was killed and Spark is at rest; None: the process ended by itself."""
         lines: list[str] = []
         while not (line := self.heard(_START_SECONDS) or "").startswith("ended"):
             assert line, "Spark does not come to rest"
@@ -120,7 +120,7 @@ class Worker:
         return None if line == "ended 0" else lines
 
     def kill(self) -> list[str]:
-        """Kill the whole group, and return the lines that were still under way."""
+        """Kill the whole group, and return the lines that were still on their way."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(timeout=60)
         for thread in self._readers:
@@ -149,7 +149,7 @@ class Soak(Witness):
                 self.model.finish()
 
     def recorded(self) -> list[dict[str, object]]:
-        """Return the lines written so far."""
+        """Return the lines that are written."""
         return self._lines("kills.jsonl")
 
     def _lines(self, name: str) -> list[dict[str, object]]:
@@ -157,7 +157,7 @@ class Soak(Witness):
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def note(self, event: str, slot: int) -> None:
-        """Write down what happened to the model: a later run begins by doing the same."""
+        """Write down what happened to the model; a later run begins by repeating it."""
         self._append("history.jsonl", {"event": event, "slot": slot})
 
     def _append(self, name: str, line: dict[str, object]) -> None:
@@ -167,7 +167,7 @@ class Soak(Witness):
     # --- the kills ---
 
     def run(self, kills: int, seconds: float) -> dict[str, object]:
-        """Kill until there are so many kills in all or the time is up, and return a summary."""
+        """Kill until the number of kills or the time is reached, and return a summary."""
         self.check()  # an earlier run may have ended in the middle of an update
         typical = 4.0
         worker = self._worker()
@@ -230,7 +230,7 @@ class Soak(Witness):
         }
 
     def kill_at_each(self, moments: Sequence[tuple[str, int]], migrations: Mapping[str, Sequence[tuple[str, int]]]) -> None:
-        """Let one update after the other be killed at a moment, each completing what the one before began; check each.
+        """Kill one update after the other at a moment, each completing the update before; check each result.
 
         Then each migration, begun again after each kill until it is done; ``""`` is the update that moves what one has left.
         """

@@ -1,4 +1,4 @@
-"""A process that reads again and again, each time in one of several ways, and writes down what it saw.
+"""A process that reads in a loop, each time in one of several ways, and writes down the answers.
 
     python -m tests.soak.reads DIRECTORY --reads 5000
 
@@ -34,7 +34,7 @@ _ATTEMPTS = 5
 
 
 def digest(kind: str, rows: Iterable[Stored]) -> str:
-    """Return what a read of that kind writes down when the table has these rows."""
+    """Return the text that a read of this kind writes down if the table has these rows."""
     if kind == "probe":
         return _digest(expected(row for row in rows if row.row.key == _KEY))
     if kind == "sql":

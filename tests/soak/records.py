@@ -1,4 +1,4 @@
-"""Updates without a row, which need no Spark, killed at random times: what remains of them are the records.
+"""Updates without rows, which need no Spark, killed at random times: only their records remain.
 
     python -m tests.soak.records DIRECTORY --kills 300
 
@@ -37,7 +37,7 @@ def updated(project: Project, slot: int) -> None:
 
 
 def checked(project: Project, before: int, slot: int) -> str:
-    """Check what a killed update left, and say how far it came."""
+    """Check the records that a killed update left, and return how far it came."""
     newest = newest_epoch(project.root)
     number = -1 if newest is None else newest.number
     assert before <= number <= before + 2, f"epoch {number} after epoch {before}"

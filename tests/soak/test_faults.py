@@ -1,4 +1,4 @@
-"""An update on a disk that fails, at some of the moments that ``python -m tests.soak.faults`` tries."""
+"""An update on a disk that fails, at some of the moments of ``python -m tests.soak.faults``."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def trial(expiring: Project, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """The update by which the first rows expire, with checkpoints."""
+    """The update in which the first rows expire, with checkpoints."""
     directory = tmp_path_factory.mktemp("trial")
     return Trial(with_checkpoints(expiring.copy(directory / "begun")), 3, directory)
 
 
 def _one_of_each(paths: list[Path]) -> dict[str, Path]:
-    """A file of each kind, by what its name has besides numbers."""
+    """Return a file of each kind, by its name without numbers."""
     return {path.name.lstrip("0123456789") if path.name[0].isdigit() else path.suffix or path.name: path for path in paths}
 
 
 def test_a_loss_of_power_loses_nothing_that_an_update_made(trial: Trial) -> None:
-    """Of what was not synced anything may be left: the next update makes what was begun."""
+    """The disk may lose anything that was not synced: the next update completes the one before."""
     trial.lose_power(trial.moments[1::7], ["any"])
     assert trial.wrong == []
     assert trial.counts["power lost: the next update completed"] > 3
 
 
 def test_a_sync_that_fails_is_made_good(trial: Trial) -> None:
-    """The update says so, and the next one makes what was begun."""
+    """The update fails with an error, and the next update completes it."""
     trial.fail_syncs(range(2, len(trial.syncs), 11))
     assert trial.wrong == []
     assert trial.counts["sync failed: the next update completed"] > 3
 
 
 def test_damage_is_named_and_mended(trial: Trial) -> None:
-    """Of data, an entry, a record; whatever readers give of it, `check` says so, and a way leads back to all rows."""
+    """For damaged data, entries and records: whatever readers give, `check` names the damage, and all rows can be restored."""
     kinds = _one_of_each(trial.files)
     trial.damage([kinds[name] for name in (".parquet", ".json", ".epoch.json")], ["cut"])
     assert trial.wrong == []
@@ -49,7 +49,7 @@ def test_damage_is_named_and_mended(trial: Trial) -> None:
 
 
 def test_the_trial_finds_other_rows(trial: Trial) -> None:
-    """Without that a trial that finds nothing says nothing."""
+    """A trial that could not find other rows would prove nothing."""
     rows = trial.rows
     trial.rows = {}
     trial.fail_syncs([0])

@@ -1,4 +1,4 @@
-"""Updates and migrations killed at each of their moments, and at random as `python -m tests.soak.kills` does by the hundred."""
+"""Updates and migrations killed at each of their moments, and at random times as in `python -m tests.soak.kills`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MIGRATIONS = {
 
 @pytest.mark.long
 def test_updates_and_migrations_killed_at_each_moment(tmp_path: Path) -> None:
-    """Each is killed at another named moment, the next one completes it; after each nothing is lost or doubled."""
+    """Each is killed at another named moment, the next completes it; after each kill no row is lost or doubled."""
     soak = Soak(soaked(tmp_path / "project"), directory=tmp_path)
     for _ in range(2):  # rows that expire, and epochs that fall out of `retain`, from the beginning
         soak.land()
@@ -47,7 +47,7 @@ def test_updates_and_migrations_killed_at_each_moment(tmp_path: Path) -> None:
 
 
 def test_updates_killed_at_random_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """After each kill nothing is lost or doubled; run again, it goes on where it was; the last update completes."""
+    """After each kill no row is lost or doubled; a second run continues the first; the last update completes."""
     assert main([str(tmp_path), "--kills", str(KILLS - 1), "--seconds", str(BUDGET / 2)]) == 0
     first = json.loads(capsys.readouterr().out)
     assert main([str(tmp_path), "--kills", str(KILLS), "--seconds", str(BUDGET / 2)]) == 0
@@ -62,7 +62,7 @@ def test_updates_killed_at_random_times(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_records_killed_at_random_times(tmp_path: Path) -> None:
-    """Two hundred kills of updates without rows: each leaves its plan, its epoch or nothing, and the next goes on."""
+    """After each of two hundred kills an update leaves its plan, its epoch or nothing, and the next update continues."""
     command = [sys.executable, "-m", "tests.soak.records", str(tmp_path), "--kills", "200"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr

@@ -19,7 +19,7 @@ STEPS = 12
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_the_order_of_verbs_the_rows_are_those_of_the_model(tmp_path: Path, spark: SparkSession, seed: int) -> None:
-    """With stops on the way, outsiders' commits, copies and backups between them; at every epoch that can be read."""
+    """With stops, outsiders' commits, copies and backups in between; at every readable epoch."""
     walk = Walk(tmp_path, spark, seed)
     for _ in range(STEPS):
         walk.step()

@@ -1,4 +1,4 @@
-"""All verbs in any order, crashes, outsiders and copies between them, and after each the rows of a simple model.
+"""All verbs in any order, with crashes, outsiders and copies in between, and after each verb the rows of a simple model.
 
     python -m tests.soak.verbs DIRECTORY --steps 200 --seed 1
 
@@ -83,7 +83,7 @@ class Landed:
 
 @dataclass(frozen=True)
 class State:
-    """What an epoch holds of a stream: rows, perhaps dead ones too, and the files that gave them, with the epoch that did."""
+    """A stream at an epoch: rows, possibly dead ones too, the files that gave them, and each file's epoch."""
 
     rows: tuple[Landed, ...] = ()
     loads: tuple[tuple[str, int], ...] = ()
@@ -97,7 +97,7 @@ class State:
 
 @dataclass
 class Walk:
-    """One project, its model, and how often each verb was done."""
+    """A project, its model, and how often each verb was done."""
 
     directory: Path
     spark: SparkSession
@@ -126,7 +126,7 @@ class Walk:
     # --- steps ---
 
     def step(self) -> str:
-        """Do something that is drawn, look at everything, and say what was done."""
+        """Run a verb that is drawn, check everything, and return a description of the verb."""
         verbs: list[tuple[int, Callable[[], object]]] = [
             (8, self.move), (2, self.catch_up), (2, self.go_back), (2, self.read_again), (1, self.reload), (1, self.erase),
             (1, self.migrate), (1, self.rebuild), (1, self.vacuum), (1, self.restore), (1, self.copy), (2, self.declare),
@@ -139,7 +139,7 @@ class Walk:
         return description
 
     def land(self) -> None:
-        """A file for each stream and the relation: rows that come early, late and dead, and one that is none."""
+        """Land a file for each stream and the relation: early, late and dead rows, and a line that is no row."""
         self.number += 1
         name = f"{self.number:04}.csv"
         for stream_name in STREAMS:
@@ -156,7 +156,7 @@ class Walk:
         self.project.land(name, f"k,c,name\n{begins},{key}-{self.number}\n", landing="landing/r", mtime=at(self.slot))
 
     def move(self, slots: int = 1) -> str:
-        """The next update; perhaps it is stopped at a moment, and the next one finishes it."""
+        """The next update; if it is stopped at a moment, the next update finishes it."""
         self.slot += slots
         self.land()
         self.project.clock = at(self.slot)
@@ -180,7 +180,7 @@ class Walk:
         return f"each slot to {self.slot}"
 
     def go_back(self) -> str:
-        """A rollback to any epoch that can be read."""
+        """A rollback to any readable epoch."""
         targets = [number for number in self.project.numbers[:-1] if number in self.states]
         if not targets:
             return "nowhere"
@@ -198,7 +198,7 @@ class Walk:
         return f"to epoch {target}, {stopped}".rstrip(", ")
 
     def read_again(self) -> str:
-        """A restatement of a stream: of all files, of those since an epoch, or of what was rejected."""
+        """A restatement of a stream: of all files, of the files since an epoch, or of the rejected rows."""
         name = self.chance.choice(STREAMS)
         since: int | str | None = self.chance.choice([None, "first", self.slot - 1, self.slot - 2])
         before = self.project.epoch.number
@@ -223,7 +223,7 @@ class Walk:
         return f"{name} since {since}, {stopped}".rstrip(", ")
 
     def reload(self) -> str:
-        """A loaded file is loaded once more by the next update, beside the rows that it gave."""
+        """The next update loads a loaded file once more, besides the rows that the file gave before."""
         name = self.chance.choice(STREAMS)
         files = sorted(self.now[name].files)
         if not files:
@@ -235,7 +235,7 @@ class Walk:
         return f"{name} {file}"
 
     def erase(self) -> str:
-        """A key of a stream; landing files keep it, so whoever reads them again brings it back."""
+        """A key of a stream is erased; landing files keep it, so a verb that reads them again loads it again."""
         name, key = self.chance.choice(STREAMS), self.chance.choice(_KEYS)
         stopped = self._stopped(lambda observer: self.project.updater(observer).erase(name, [key]))
         if stopped:
@@ -267,7 +267,7 @@ class Walk:
         return view
 
     def vacuum(self) -> None:
-        """What no epoch names goes."""
+        """Files that no epoch names are deleted."""
         self.project.updater().vacuum()
 
     def restore(self) -> None:
@@ -292,7 +292,7 @@ class Walk:
         self._moved_to_copy()
 
     def declare(self) -> str:
-        """A view comes, or goes for good: its name is taken while epochs have its files."""
+        """A view is declared, or dropped for ever: its name stays in use while epochs have its files."""
         name = self.chance.choice(sorted(VIEWS.keys() - self.dropped))
         if name in self.project.views and len(self.project.views) > 1:
             del self.project.views[name]
@@ -308,7 +308,7 @@ class Walk:
         return name
 
     def outsider(self) -> str:
-        """A commit from outside to some table, or all; it is adopted, or taken back before or after an update."""
+        """A commit from outside to some or all tables; it is adopted, or taken back before or after an update."""
         logs = sorted(log.parent for log in self.project.root.glob("*/*/_delta_log") if log.parent.parent.name != "live")
         table = self.chance.choice(logs)
         kinds = {**HARMLESS, **CHANGES}
@@ -338,7 +338,7 @@ class Walk:
     # --- what it takes ---
 
     def _stopped(self, verb: Callable[[Observer], object]) -> str:
-        """Do a verb; one time in four stop it at a moment, and return which."""
+        """Run a verb; one time in four stop it at a moment, and return the moment."""
         if self.chance.random() > 0.25:
             verb(lambda _: None)
             return ""
@@ -376,7 +376,7 @@ class Walk:
 
 
     def loaded(self, without: Iterable[str] = ()) -> None:
-        """All files that are not known are loaded, of streams that do not stand still."""
+        """All unknown files of the streams that move are loaded."""
         for name in STREAMS:
             if name in without:
                 continue
@@ -388,7 +388,7 @@ class Walk:
         self.note()
 
     def at_same_time(self) -> None:
-        """An update that moves no window, after which the model goes by the files that its epochs say they loaded."""
+        """An update that moves no window; then the model loads the files that the new epochs record."""
         for epoch in self.project.update(self.slot).epochs:
             for entry in epoch.files:
                 if entry.stream in STREAMS and entry.loaded:
@@ -399,7 +399,7 @@ class Walk:
         self.note()
 
     def note(self) -> None:
-        """The newest epoch holds what is now."""
+        """The newest epoch has the current state."""
         self.states[self.project.epoch.number] = dict(self.now)
         self.layouts[self.project.epoch.number] = {name: self.project.streams[name].get("layout") for name in STREAMS}
 
@@ -449,7 +449,7 @@ def _same(name: str, actual: Counter[tuple[object, ...]], expected: Counter[tupl
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as the module says; 1 when something was found."""
+    """Run as the module says; return 1 if a fault was found."""
     from tests.conftest import SMALL_AND_SHORT  # noqa: PLC0415 - only the command starts a session of its own
     from warehouse.storage.session import spark_session  # noqa: PLC0415 - same
 

@@ -1,4 +1,4 @@
-"""A warehouse under attack, and the model beside it: after whatever happened, what readers see is what the model says."""
+"""A warehouse under attack, and its model: whatever happened, readers see the rows of the model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def counted(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @dataclass
 class Witness:
-    """A project, its model, and the last slot that rows have landed for; ``log`` keeps what happened, for a later run."""
+    """A project, its model, and the last slot with landed rows; ``log`` records what happened, for a later run."""
 
     project: Project
     seed: int = 1
@@ -49,7 +49,7 @@ class Witness:
     model: Model = field(default_factory=lambda: Model(RULES))
 
     def note(self, event: str, slot: int) -> None:
-        """Take note of what happened to the model."""
+        """Record what happened to the model."""
 
     def land(self) -> int:
         """Let the rows of the next slot arrive, and return the slot."""
@@ -59,7 +59,7 @@ class Witness:
         return self.slot
 
     def arrived(self, slot: int) -> None:
-        """Let the rows of a slot lie in the landing directory, in the model too."""
+        """Put the rows of a slot into the landing directory, and into the model."""
         rows = arrivals(slot, self.seed)
         self.model.arrive(*rows)
         land(self.project, slot, rows)
@@ -152,14 +152,14 @@ class Witness:
 
 
 class Following:
-    """A reader that goes on to the newest epoch before each read, and never back."""
+    """A reader that goes to the newest epoch before each read, and never back."""
 
     def __init__(self, project: Project, hot: Sequence[str] = ()) -> None:
         self._reader = Warehouse.open(project.directory).reader(hot=hot)
         self.epoch = self._reader.epoch.number
 
     def read(self, *, refresh: bool = True) -> tuple[int, Counter[tuple[Any, ...]]]:
-        """Return the epoch that was read, and the rows of it; without ``refresh`` it stays where it is while it can."""
+        """Return the epoch of a read and its rows; without ``refresh`` the reader stays at its epoch while it can."""
         for _ in range(3):
             try:
                 if refresh:
@@ -175,12 +175,12 @@ class Following:
         raise AssertionError("three epochs in a row went while they were read")
 
     def close(self) -> None:
-        """Let the epoch go."""
+        """Release the epoch."""
         self._reader.close()
 
 
 def require_reads(witness: Witness, follower: Following, stayed: Following, newest: int, moment: object) -> int:
-    """Read by a reader that follows, one that stays and one that has just come: each gives the rows of its epoch.
+    """Read by a following, a staying and a new reader: each gives the rows of its epoch.
 
     Returns the number of reads. The first and the last must be of the epoch ``newest``.
     """

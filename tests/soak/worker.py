@@ -1,4 +1,4 @@
-"""A warm Spark, and an updating process beside it for each slot that it is told, to be killed from outside.
+"""A warm Spark, and an updating process beside it for each slot on standard input, to be killed from outside.
 
 Run as ``python -m tests.soak.worker DIRECTORY``. It answers ``ready``, then for each line ``SLOT`` on standard input ``pid N``, a
 line for each moment of the update that process N makes, and ``ended CODE`` when it has ended in whatever way and Spark
@@ -49,19 +49,19 @@ _PAUSE_SECONDS = 0.05
 
 
 def say(line: str) -> None:
-    """Write a line at once, whole, whichever process writes."""
+    """Write a whole line at once, whichever process writes."""
     os.write(1, f"{line}\n".encode())
 
 
 @dataclass
 class Telling:
-    """Says each moment, and ends the process at the one that is fatal, if any: a point, and which time it is reached."""
+    """Prints each moment, and ends the process at the fatal moment, if any: a point, and which time it is reached."""
 
     fatal: tuple[str, int] | None
     seen: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, moment: Moment) -> None:
-        """Say a moment."""
+        """Print a moment."""
         say(f"moment {moment.epoch} {moment.step} {moment.point}")
         self.seen[moment.point] += 1
         if self.fatal == (moment.point, self.seen[moment.point]):
@@ -91,7 +91,7 @@ def updated(directory: Path, session: SparkSession, slot: int, way: str, fatal: 
 
 
 def rest(session: SparkSession, root: Path) -> None:
-    """Bring Spark to rest, as the end of its process would, and give its lock back."""
+    """Bring Spark to rest, as the end of its process would, and release its lock."""
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < _QUIET_SECONDS:
         session.sparkContext.cancelAllJobs()

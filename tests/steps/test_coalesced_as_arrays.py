@@ -1,4 +1,4 @@
-"""What the driver makes as arrays is what DuckDB makes: rows, what is written again, and what was not taken."""
+"""The driver's arrays give the same as DuckDB: rows, rewritten cells, and points that were not taken."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ LAYOUT = keyed_layout(24)
 
 
 def definition(kind: str) -> CoalescedDefinition:
-    """A table of two columns of groups, one of which is the search key."""
+    """Return a table of two columns of groups; one of them is the search key."""
     group_by = tuple((name, group[0]) for name, group in GROUPS.items())
     return CoalescedDefinition("s", group_by, (("v", kind),), ("g",), window=3 * HOUR)
 
 
 def drawn(draw: random.Random, kind: str, slot: int, count: int) -> pa.Table:
-    """Points of a slot, and late ones."""
+    """Return points of a slot, some of them late."""
     at = [slot * HOUR - draw.randrange(48 if draw.random() < 0.4 else 12) * (HOUR // 12) for _ in range(count)]
     arrow_type, values = VALUES[kind]
     groups = {name: pa.array([draw.choice(group[2]) for _ in at], group[1]) for name, group in GROUPS.items()}
@@ -62,12 +62,12 @@ def drawn(draw: random.Random, kind: str, slot: int, count: int) -> pa.Table:
 
 
 def content(rows: pa.Table) -> list[str]:
-    """Rows in an order, with all columns; a NaN equals a NaN."""
+    """Return rows in a fixed order, with all columns; a NaN equals a NaN."""
     return sorted(map(repr, rows.to_pylist()))
 
 
 def live(stored: pa.Table, change: Replacement, slot: int) -> pa.Table:
-    """The rows that are live at a slot, after buckets or cells were replaced."""
+    """Return the rows that are live at a slot, after buckets or cells were replaced."""
     staying = [
         cell[0] not in change.sizes if change.cells is None else cell not in change.cells.leaving for cell in cells_of(stored)
     ]
@@ -80,23 +80,23 @@ def live(stored: pa.Table, change: Replacement, slot: int) -> pa.Table:
 
 
 def cells_of(rows: pa.Table) -> list[tuple[int, int]]:
-    """The cell of each row."""
+    """Return the cell of each row."""
     return list(zip(rows["sub_index"].to_pylist(), rows["exp_block"].to_pylist(), strict=True))
 
 
 def in_cells(rows: pa.Table, cells: Collection[tuple[int, int]]) -> pa.Table:
-    """The rows of some cells, and of block 0."""
+    """Return the rows of some cells, and of block 0."""
     return rows.filter(pa.array([not cell[1] or cell in cells for cell in cells_of(rows)], pa.bool_()))
 
 
 def moving(slot: int) -> Move:
-    """From the slot before to a slot."""
+    """Return the move from the slot before to a slot."""
     return Move(k0=slot - 1, k=slot, before=(slot - 1) * HOUR, now=slot * HOUR, anchor=0, interval=HOUR, first=False)
 
 
 @dataclass
 class Kept:
-    """A table that arrays keep, and the runs of its cells; ``read`` counts rows that updates read, ``written`` those they wrote.
+    """A table kept by arrays, and the runs of its cells; ``read`` and ``written`` count the rows that updates read and wrote.
 
     ``left`` are the cells whose files left with the last one.
     """
@@ -110,7 +110,7 @@ class Kept:
     left: frozenset[tuple[int, int]] = frozenset()
 
     def update(self, slot: int, points: pa.Table, own: CoalescedDefinition | None = None) -> ArrayReplacement:
-        """Move it to a slot, with only the rows of cells that the step asks for."""
+        """Move the table to a slot, with only the rows of the cells that the step requires."""
         former, self.own = self.own, own or self.own
         window = self.own.window or 0
         again = former.window != window
@@ -147,7 +147,7 @@ class Kept:
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("kind", VALUES)
 def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
-    """Over moves with late points, with equal ones and without any; rows that stay keep the slot that loaded them."""
+    """Over moves with late, with equal and without points; rows that stay keep the slot that loaded them."""
     draw, own = random.Random(kind), definition(kind)  # noqa: S311 - points of a test
     columns = [ColumnRecord(name, column_type) for name, column_type in (*own.columns, *own.state)]
     ours, after = Kept(own, no_stored_rows(columns)), no_stored_rows(columns)
@@ -179,7 +179,7 @@ def test_both_ways_give_one_table(kind: str, apart: bool) -> None:
 
 
 def test_an_update_leaves_closed_rows_unwritten() -> None:
-    """With long rows in many groups: it reads and writes the open ones, those at the edge and some that come in bulk."""
+    """With long rows in many groups, it reads and writes open rows, rows at the edge, and a few more that come in bulk."""
     group_by, groups, window = (("g", "bigint"),), 40, 64 * HOUR
     own = CoalescedDefinition("s", group_by, (("v", "int"),), ("g",), window=window)
     stored = Kept(own, no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)]), apart=True)
@@ -220,7 +220,7 @@ def test_an_update_leaves_closed_rows_unwritten() -> None:
 
 
 def test_a_shorter_window_applies_at_once() -> None:
-    """Rows that stay end earlier, and that is a change for readers of the table; cells are those of the new window."""
+    """Remaining rows end earlier, which is a change for readers of the table; cells are cells of the new window."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     for apart in (False, True):
@@ -240,7 +240,7 @@ def test_a_shorter_window_applies_at_once() -> None:
 
 
 def test_what_was_made_does_not_hold_the_arrays() -> None:
-    """An update keeps it until all of its steps are done, of each large table."""
+    """An update keeps the result of each large table until all of its steps are done."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     move = Move(k0=0, k=1, before=0, now=HOUR, anchor=0, interval=HOUR, first=False)
@@ -254,21 +254,21 @@ def test_what_was_made_does_not_hold_the_arrays() -> None:
 
 
 def test_what_is_not_for_arrays() -> None:
-    """Conditions over neighbours, windows of rows, what was shed, and groups that lie in several buckets."""
+    """Conditions over neighbours, windows of rows, shed members, and groups that lie in several buckets."""
     own = definition("int").__dict__
     for other in ({"same": "v > previous.v"}, {"window": None, "rows": 9}, {"ledger": True}, {"search_key": ("valid_from",)}):
         assert not can_be_arrays(CoalescedDefinition(**{**own, **other}))
 
 
 def test_numbers_are_in_the_order_of_the_values() -> None:
-    """Nulls first, NaN last, both zeros as one: of equal points the smallest value counts."""
+    """Nulls are first, NaN last, both zeros equal; the smallest value counts among equal points."""
     values = pa.chunked_array([[1.5, float("nan"), None], [-0.0, 0.0, float("-inf")]], pa.float64())
     assert numbered([values]).tolist() == [3, 4, 0, 2, 2, 1]
     assert numbered([pa.chunked_array([["b", None, "a", "b"]])]).tolist() == [2, 0, 1, 2]
 
 
 def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) -> None:
-    """In several buckets; more than the driver takes is left to Spark, and so is a file that cannot be read."""
+    """In several buckets; too many rows, and files that cannot be read, are left to Spark."""
     own = definition("int")
     nothing = no_stored_rows([ColumnRecord(name, kind) for name, kind in (*own.columns, *own.state)])
     points = drawn(random.Random(1), "int", 1, 60)  # noqa: S311 - points of a test
@@ -292,7 +292,7 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
 
 
 def test_wide_rows_of_small_files_are_left_to_spark(tmp_path: Path) -> None:
-    """A text that many rows have lies once in a file, so its footer tells nothing of what becomes of it."""
+    """A file stores a repeated text once, so its footer does not tell the bytes of the rows in memory."""
     path = tmp_path / "wide.parquet"
     rows = pa.table({"v": pa.array(["x" * 10_000] * 1_000)})
     pq.write_table(rows, path)

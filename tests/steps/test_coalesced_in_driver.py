@@ -1,4 +1,4 @@
-"""What the driver makes of few points: the groups whose rows the edge of the window cuts are written again."""
+"""Tables that the driver makes of few points: it rewrites the groups whose rows the edge of the window cuts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = [ColumnRecord(name, kind) for name, kind in (*NEWEST.columns, *NEWEST.
 
 
 def replaced(stored: pa.Table, points: list[tuple[str | None, int, int]], hours: int) -> DriverReplacement:
-    """Move the table to an hour with points: group, hour, value."""
+    """Return the table moved to an hour with points: group, hour, value."""
     instants = pa.array([hour * HOUR for _, hour, _ in points], pa.int64()).cast(pa.timestamp("us", "UTC"))
     arrived = pa.table({
         "g": pa.array([group for group, _, _ in points], pa.string()),
@@ -31,7 +31,7 @@ def replaced(stored: pa.Table, points: list[tuple[str | None, int, int]], hours:
 
 
 def test_the_row_of_a_null_group_leaves_with_its_last_point() -> None:
-    """A null group is the least of those of one stamp, so its point leaves a window of rows first.
+    """Null is the least of the groups with one stamp, so its point leaves a window of rows first.
 
     hour     1      2        the two newest
     null     x               leaves at 2
@@ -54,7 +54,7 @@ def test_the_row_of_a_null_group_leaves_with_its_last_point() -> None:
 
 
 def test_points_of_columns_that_were_kept_are_those_of_the_rows() -> None:
-    """Dead or alive, but neither deferred nor rejected; their instants may be told by another zone."""
+    """Dead and live points, but no deferred or rejected ones; their instants may be in another zone."""
     instants = pa.array([HOUR, 2 * HOUR, 3 * HOUR, None], pa.int64())
     rows = {
         "g": pa.array(["a", None, "b", "c"], pa.string()),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_row_whose_group_fails_counts_in_no_group(spark: SparkSession) -> None:
-    """It is not of the group that is null, in which its list has not counted it either."""
+    """The row does not belong to the null group, whose list has not counted it either."""
     frequent = FrequentItems("k", "string", None, 3, 30, exact=True)
     group = (("part", "int"),)
     sql = (("part", "CAST(100 / v AS int)"),)

@@ -1,4 +1,4 @@
-"""Where each step's rows are expected to be made, as `plan` tells it, and how many jobs of Spark's the step took in the end."""
+"""The engine that `plan` expects to make each step's rows, and the number of Spark jobs that the step took."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINES[2]["a"] += [row(f"y{number}", 1.5, 9) for number in range(12)]
 
 
 def _expected(project: Project, hour: int) -> dict[str, str | None]:
-    """The expected way of each step of an update that is planned, by its place in the records."""
+    """Return the expected way of each step of a planned update, by the step's position in the records."""
     plan, _ = project.updater().plan(UpdateOptions(at=at(hour)))
     steps = explain(plan, project.epoch if project.numbers else None, project.root)
     return {
@@ -42,7 +42,7 @@ def _jobs(project: Project) -> dict[str, int | None]:
 
 
 def test_the_way_that_is_told_is_the_way_that_is_taken(tmp_path: Path, spark: SparkSession) -> None:
-    """Of few rows every step of a view is made in the driver, a first build too; what is not few takes jobs of Spark's.
+    """The driver makes every step of a view of few rows, also a first build; many rows take jobs of Spark.
 
     A keyed table may have more rows than the driver takes from Spark: it rewrites those itself when few of its keys change.
     """

@@ -1,4 +1,4 @@
-"""Longer intervals in the driver: windows made of them are those of their slots, whatever comes late."""
+"""Longer intervals in the driver: windows made of intervals equal windows made of slots, also with late rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ moves = st.lists(
 
 
 def stated(rows: list[Row]) -> pa.Table:
-    """The rows of slots that a batch adds."""
+    """Return the rows of slots that a batch adds."""
     groups: dict[tuple[int, str | None], list[int]] = {}
     for slot, group, value in rows:
         groups.setdefault((slot, group), []).append(value)
@@ -60,7 +60,7 @@ def stated(rows: list[Row]) -> pa.Table:
 
 
 def gained(stored: pa.Table, batch: pa.Table, before: int | None, through: int) -> pa.Table:
-    """The table after an update."""
+    """Return the table after an update."""
 
     def known(connection: duckdb.DuckDBPyConnection) -> str:
         connection.register("known", stored)
@@ -74,7 +74,7 @@ def gained(stored: pa.Table, batch: pa.Table, before: int | None, through: int) 
 
 
 def merged(stored: pa.Table, now: int, levels: int) -> dict[tuple[int, str | None], tuple[float, ...]]:
-    """What windows of all lengths that end now have, by their length and group, of the rows that are there."""
+    """Return the values of the windows of all lengths that end now, by their length and group."""
     run = WindowRun(lambda connection, _: _registered(connection, stored), lambda _: SYNOPSIS, pieces=_pieces(now, levels))
     windows = [WindowBounds(now - length + 1, now, now, 0, 0) for length in range(1, SLOTS + 1)]
     run.prepare([SynopsisRead("s", SYNOPSIS, STATES, rows=True)], [windows])
@@ -99,7 +99,7 @@ def _pieces(now: int, levels: int) -> Any:  # noqa: ANN401 - a function of a run
 @settings(deadline=None, max_examples=40)
 @given(moves)
 def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, list[Row]]]) -> None:
-    """After each update: it passes several slots, rows are late, and some are ahead of it."""
+    """After each update; updates pass several slots, and rows are late or ahead."""
     stored, before, now = SCHEMA.empty_table(), None, 0
     for slots, offsets in given_moves:
         now += slots
@@ -111,7 +111,7 @@ def test_windows_of_intervals_are_those_of_slots(given_moves: list[tuple[int, li
 
 
 def test_sums_of_intervals_never_overflow() -> None:
-    """Of four of eight slots they do not fit into a `bigint`, and of all they do again."""
+    """The sums of four of eight slots do not fit into a `bigint`, and the sum of all eight does."""
     stored, before, most = SCHEMA.empty_table(), None, 2**63 - 1
     for now in range(1, 9):
         stored, before = gained(stored, stated([(now, "a", most if now < 5 else -most)] * 2), before, now), now
@@ -127,7 +127,7 @@ def test_sums_of_intervals_never_overflow() -> None:
 
 @pytest.mark.parametrize("at_once", [1, module.AT_ONCE])
 def test_a_complete_interval_is_one_row_and_a_late_batch_adds_one_to_each(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight slots: 15 rows of a group; a row that is late by five slots adds one to its slot and one to each of two intervals."""
+    """Eight slots: 15 rows of a group; a row late by five slots adds one row to its slot and to each of two intervals."""
     monkeypatch.setattr(module, "AT_ONCE", at_once)
     stored, before = SCHEMA.empty_table(), None
     for now in range(1, 9):

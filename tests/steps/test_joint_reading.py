@@ -1,4 +1,4 @@
-"""Little that arrives in several streams is read by one job of Spark's, and each stream gets what it would get alone."""
+"""One Spark job reads few rows of several streams, and each stream gets the rows that it would get alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _jobs(project: Project) -> int:
 def test_streams_read_together_hold_what_each_holds_alone(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Live, waiting and rejected rows, and the counts; with another time zone a stream takes a job of its own."""
+    """Live, waiting and rejected rows, and counts, are equal; a stream with another time zone takes a job of its own."""
     together = _loaded(tmp_path / "together", spark, FILES)
     monkeypatch.setattr("warehouse.steps.sources.read_together", lambda _: None)
     alone = _loaded(tmp_path / "alone", spark, FILES)
@@ -63,7 +63,7 @@ def test_streams_read_together_hold_what_each_holds_alone(
 
 
 def test_a_file_that_cannot_be_read_takes_no_other_stream_with_it(tmp_path: Path, spark: SparkSession) -> None:
-    """It is left out with its reason; the other streams are loaded."""
+    """The file is left out with its reason; the other streams are loaded."""
     strange = f'{{"k": "x", {TIMES}, "unheard": 1}}\n'
     project = _loaded(tmp_path / "p", spark, {**FILES, "b": strange})
     left_out = {entry.stream: [file.reason for file in entry.left_out] for entry in project.epoch.files if entry.left_out}

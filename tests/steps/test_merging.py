@@ -1,4 +1,4 @@
-"""States of slots merge to what a query over the rows gives: for all windows, groups and late batches, in DuckDB alone."""
+"""Merged states of slots equal a query over the rows: for all windows, groups and late batches, in DuckDB alone."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -
 
 
 def fitting(total: int) -> int | None:
-    """A sum of `bigint` as answers have it: null where it does not fit."""
+    """Return a sum of `bigint` as answers have it: None if it does not fit."""
     return total if -(2**63) <= total < 2**63 else None
 
 
@@ -72,7 +72,7 @@ def answers_of(
     given_rows: list[list[Row]],
     kinds: Mapping[str, Kind] | None = None,
 ) -> Answers:
-    """Return each answer from synopses that are there."""
+    """Return each answer from existing synopses."""
     reads = reads_of(definition, synopses, kinds)
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
     asked = [(window, end) for window in WINDOWS for end in range(1, SLOTS + 1, 2)]
@@ -89,7 +89,7 @@ def answers_of(
 
 
 def due_end(row: dict[str, object]) -> int:
-    """The slot that a window ends with, which the test writes as microseconds."""
+    """Return the slot at which a window ends, which the test writes as microseconds."""
     end = row["window_end"]
     return int(end.timestamp() * 1_000_000 + 0.5)  # type: ignore[attr-defined]
 
@@ -115,7 +115,7 @@ def stored(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) 
 
 
 def expected(chosen: list[Row]) -> dict[str, object]:
-    """What a query over rows gives."""
+    """Return the values that a query over the rows gives."""
     values = sorted(row[2] for row in chosen if row[2] is not None)
     amounts = sorted(row[3] for row in chosen if row[3] is not None)
     mean = Fraction(sum(values), len(values)) if values else None
@@ -136,7 +136,7 @@ def expected(chosen: list[Row]) -> dict[str, object]:
 
 
 def between(values: list[int], share: float) -> float:
-    """The percentile between the two values around its place."""
+    """Return the percentile, interpolated between the two values around its position."""
     position = (len(values) - 1) * share
     low = int(position)
     high = min(low + 1, len(values) - 1)
@@ -146,7 +146,7 @@ def between(values: list[int], share: float) -> float:
 @settings(deadline=None, max_examples=15)
 @given(batches)
 def test_answers_are_those_of_a_query(given_rows: list[list[Row]]) -> None:
-    """By group; and without groups one for every end, also of no row."""
+    """For each group; without groups there is one answer for every end, also of no row."""
     all_rows = [row for batch in given_rows for row in batch]
     by_group, whole = {}, {}
     for window in WINDOWS:
@@ -169,7 +169,7 @@ extremes = st.tuples(st.integers(1, SLOTS), st.sampled_from([LEAST, LEAST + 1, -
 @settings(deadline=None, max_examples=15)
 @given(st.lists(st.lists(extremes, max_size=6), max_size=4), st.sampled_from(["arrivals", "live"]))
 def test_sums_of_the_largest_numbers_are_those_of_a_query(given_rows: list[list[tuple[int, int]]], over: Over) -> None:
-    """A sum is null where it does not fit its type, whatever the sums of slots and batches are; an average always fits."""
+    """A sum that does not fit its type is null, whatever the sums of slots and batches; an average always fits."""
     chosen = tuple(value for value in VALUES if value.name in ("n", "total", "mean"))
     definition = AggregateDefinition("s", None, (("k", "string"),), chosen, WINDOWS, 0, (), over=over)
     batched: list[list[Row]] = [[(slot, "a", value, None) for slot, value in batch] for batch in given_rows]
@@ -185,7 +185,7 @@ def test_sums_of_the_largest_numbers_are_those_of_a_query(given_rows: list[list[
 
 
 def test_synopses_of_older_versions_serve_sums_of_bigint_and_are_not_subtracted() -> None:
-    """They lose what overflows in a slot: so an answer may be null, and a difference of two would be wrong."""
+    """They lose a slot's overflow: an answer may be null, and a difference of two answers would be wrong."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     wide, less, difference = (
         AggregateDefinition("s", where, (), (VALUES[2],), WINDOWS, 0, ()) for where in ("v IN (1, 2)", "v = 2", "v = 1")
@@ -220,7 +220,7 @@ def test_synopses_of_older_versions_serve_sums_of_bigint_and_are_not_subtracted(
     ],
 )
 def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float], total: float | None) -> None:
-    """What is infinite stays so, and a sum of decimals that overflows is null: it does not end the run of all the others."""
+    """An infinite sum stays infinite, and an overflowing sum of decimals is null: it does not end the run of the others."""
     definition = AggregateDefinition("s", None, (), (Value("total", "sum", type_, "v", column),), WINDOWS, 0, ())
     (synopsis,) = missing(needs(definition), ())
     kind = pa.float64() if column == "double" else pa.decimal128(38, 0)
@@ -238,7 +238,7 @@ def test_sums_at_the_end_of_a_range(column: str, type_: str, values: list[float]
 
 
 def test_what_merges_with_counts_comes_from_one_synopsis() -> None:
-    """Sums and deviations of a column whose values another aggregate has counted before bring counts of the same rows."""
+    """Sums and deviations of a column bring counts of the same rows, even if another aggregate has counted the values before."""
     counted = AggregateDefinition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
     existing = missing(needs(counted), ())
     of_v = tuple(value for value in VALUES if value.column == "v" and value.share is None)
@@ -269,7 +269,7 @@ COVERED = (
 def test_covers_answer_as_synopses_of_their_own(
     given_rows: list[list[Row]], asked: list[tuple[str, tuple[Value, ...]]], groups: tuple[tuple[str, str], ...]
 ) -> None:
-    """Whatever conditions and values come one after the other, some of them covered by those of before."""
+    """With any sequence of conditions and values, where earlier conditions cover some of the later ones."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     definitions = [AggregateDefinition("s", where, groups, values, WINDOWS, 0, ()) for where, values in asked]
     existing: tuple[Synopsis, ...] = ()
@@ -286,12 +286,12 @@ def test_covers_answer_as_synopses_of_their_own(
 
 
 def about(value: object) -> object:
-    """Deviations are merged in another order, so they are rounded otherwise."""
+    """Allow for rounding: deviations are merged in another order."""
     return pytest.approx(value, rel=1e-6, abs=1e-6) if isinstance(value, float) else value
 
 
 def test_a_cover_saves_a_synopsis_and_repeats_only_what_may_repeat() -> None:
-    """The sheet's Q1 to Q6: those of few atoms first, in whatever order they are asked for; extremes of overlapping rows."""
+    """The sheet's Q1 to Q6: conditions of few atoms come first, in any order of asking; extremes of overlapping rows."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     count, most = VALUES[0], VALUES[5]
 
@@ -330,7 +330,7 @@ def test_differences_answer_as_synopses_of_their_own(given_rows: list[list[Row]]
 
 
 def test_what_is_not_taken_away() -> None:
-    """Extremes, deviations, sums of doubles and sums that may overflow in more rows need a synopsis of their own."""
+    """Extremes, deviations, sums of doubles and sums that may overflow in more rows need synopses of their own."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     double = Value("d", "sum", "double", "x", "double")
     small = Value("i", "sum", "bigint", "y", "int")
@@ -348,7 +348,7 @@ def test_what_is_not_taken_away() -> None:
 
 
 def test_a_cover_that_knows_more_is_preferred() -> None:
-    """A synopsis of the own condition that another value needed later does not take the history of a cover; a longer one does."""
+    """An own synopsis that another value needed later does not replace the longer history of a cover; a longer one does."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     first, second, both = (
         AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")
@@ -366,7 +366,7 @@ def test_a_cover_that_knows_more_is_preferred() -> None:
 
 
 def test_one_run_for_aggregates_that_share() -> None:
-    """CS1, CS2, CS6, CS7 and CS8: the first to ask has the windows of all merged, and nobody passes over the rows again."""
+    """CS1, CS2, CS6, CS7 and CS8: the first aggregate merges the windows of all, and no other reads the rows again."""
     kinds: dict[str, Kind] = {"v": "number", "k": "text"}
     first, second, both = (
         AggregateDefinition("s", where, (), VALUES[:1], WINDOWS, 0, ()) for where in ("v = 1", "v = 2", "v IN (1, 2)")

@@ -38,7 +38,7 @@ Key = tuple[str | None, str, int]
 
 
 def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> AggregateDefinition:
-    """What is asked of a stream of groups and items."""
+    """Return an aggregate of the frequent items of a stream of groups and items."""
     groups = (("k", "string"),) if grouped else ()
     return AggregateDefinition("s", None, groups, (), WINDOWS, 0, ("item",), frequent=asked, over=over)
 
@@ -66,7 +66,7 @@ def answered(asked: AggregateDefinition, *synopses: list[list[Row]]) -> dict[Key
 
 
 def offered(run: WindowRun, asked: AggregateDefinition, synopses: int) -> list[dict[str, object]]:
-    """Return the answers that a run gives of the lists of several synopses, in order."""
+    """Return the answers of a run from the lists of several synopses, in order."""
     (need,) = needs(asked)
     due = [(window, end) for window, end in asked.due(0, SLOTS)]
     run.connection.register("due", due_table(due))
@@ -106,7 +106,7 @@ def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -
 
 
 def modelled(asked: AggregateDefinition, given_rows: list[list[Row]]) -> dict[Key, tuple[Frequent, Counter[str | None]]]:
-    """Return what the lists say, by the pure code, and the exact counts."""
+    """Return the answers that the pure code gives of the lists, and the exact counts."""
     frequent, live = asked.frequent, asked.over == "live"
     assert frequent is not None
     answers: dict[Key, tuple[Frequent, Counter[str | None]]] = {}
@@ -140,7 +140,7 @@ asks = st.one_of(
 def test_answers_are_those_of_the_lists_and_hold(
     given_rows: list[list[Row]], asked: FrequentItems, over: Over, grouped: bool
 ) -> None:
-    """Each is what the pure code says; counts are within their bounds, certain items belong, a complete answer lacks none."""
+    """Each equals the pure code's; counts are within bounds, certain items belong, a complete answer lacks no item."""
     whole = definition(asked, over, grouped=grouped)
     answers, model = answered(whole, given_rows), modelled(whole, given_rows)
     for key, (answer, counts) in model.items():
@@ -159,7 +159,7 @@ def test_answers_are_those_of_the_lists_and_hold(
 
 
 def belonging(asked: FrequentItems, counts: Counter[str | None]) -> set[str | None]:
-    """The items that are frequent, of ties all."""
+    """Return the frequent items, including all ties."""
     if asked.top is None:
         threshold = Fraction(repr(asked.above or 0.0)) * counts.total()
         return {item for item, count in counts.items() if count > threshold}
@@ -168,7 +168,7 @@ def belonging(asked: FrequentItems, counts: Counter[str | None]) -> set[str | No
 
 
 def test_windows_of_the_sheet() -> None:
-    """Frequent-items sheet, section 6, with the tight choice: what each window reports as certain above its own delta."""
+    """Frequent-items sheet, section 6, with the tight choice: the certain items that each window reports above its own delta."""
     windows = ["aaaabbbccd", "aaaaacccdb", "bbbbaaaccd", "cccccaabbd", "ddddddccca"]
     given_rows: list[list[Row]] = [[(position + 1, 9, None, item) for item in text] for position, text in enumerate(windows)]
     aggregate = AggregateDefinition(

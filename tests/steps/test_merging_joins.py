@@ -45,7 +45,7 @@ HALF = 2**62
 
 
 def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> list[dict[str, object]]:
-    """The results of a join of two windows that ever live, as a batch has them."""
+    """Return the results of a join of two windows that are ever live, as a batch has them."""
     results: list[dict[str, object]] = []
     for (at, k, v), (bt, other, w) in product(left, right):
         begins, ends = max(at, bt), min(at + lifetimes[0], bt + lifetimes[1])
@@ -59,7 +59,7 @@ def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> 
 def answers(
     definition: AggregateDefinition, batches: list[list[dict[str, object]]], beside: tuple[AggregateDefinition, ...] = ()
 ) -> list[dict]:
-    """What is answered at every end, from the synopses that all definitions need; each batch adds to them."""
+    """Return the answers at every end, from the synopses that all definitions need; each batch adds to them."""
     synopses = missing([need for aggregate in (definition, *beside) for need in needs(aggregate)], ())
     reads = reads_of(definition, synopses)
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
@@ -91,7 +91,7 @@ def answers(
 
 
 def within(batches: list[list[dict[str, object]]], window: Window, end: int) -> list[dict]:
-    """The results that live on at an end, both parts of which arrived inside their windows."""
+    """Return the results that are live after an end and whose parts both arrived inside their windows."""
     results = []
     for row in (row for batch in batches for row in batch):
         at, bt, ends = (ceil(row[name] / 1_000_000) for name in ("at", "bt", "_exp"))  # type: ignore[operator] - a number
@@ -108,7 +108,7 @@ batched = st.lists(st.tuples(parts, parts), min_size=1, max_size=3)
 
 
 def joined(given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[float, float]) -> list[list[dict[str, object]]]:
-    """What each batch adds: its parts meet each other and the parts of earlier batches, whichever arrived first."""
+    """Return the results that each batch adds: its parts meet each other and the parts of earlier batches, in any order."""
     batches, left, right = [], [], []
     for new_left, new_right in given_parts:
         batches.append(met(new_left, [*right, *new_right], lifetimes) + met(left, new_right, lifetimes))
@@ -139,7 +139,7 @@ def test_any_two_lengths_equal_brute_force(
 @settings(max_examples=20, deadline=None)
 @given(batched)
 def test_bounds_of_frequent_items_hold(given_parts: list[tuple[list[Part], list[Part]]]) -> None:
-    """A list is of the results of two slots: what is certain is frequent, and nothing that is frequent is missing if complete."""
+    """A list has the results of two slots: certain items are frequent, and a complete answer has all frequent items."""
     batches = joined(given_parts, (3, 5))
     frequent_items = FrequentItems("v", "bigint", 0.4, None, 3)
     definition = replace(PAIRED, group_by=(), values=(), frequent=frequent_items, search_key=("item",))

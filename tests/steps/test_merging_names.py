@@ -1,4 +1,4 @@
-"""No name that a user may give changes an answer: each word of the queries is tried as the name of a group and of a value."""
+"""No name that a user may choose changes an answer: each word of the queries is tried as the name of a group and of a value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def answered(asked: AggregateDefinition) -> list[tuple[Any, ...]]:
 
 
 def words(asked: AggregateDefinition) -> list[str]:
-    """Return the words of all queries for the answers, as far as a group and a value may have such a name."""
+    """Return the words of all queries for the answers that are allowed as names of a group and a value."""
     text = " ".join([query_of(asked), *map(windowed, missing(needs(asked), ()))])
     candidates = {word.lower() for word in re.findall(r"\b[A-Za-z]\w*", text)}
     return sorted(candidates - {*OWN_COLUMNS, *ITEM_COLUMNS, "k", "v", *(value.name for value in asked.values)})

@@ -1,4 +1,4 @@
-"""Every kind of step is registered, and says what it is."""
+"""Every kind of step is registered and describes itself."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _example(kind: type[msgspec.Struct]) -> Step:
 
 
 def test_each_step_that_a_plan_may_hold_has_one_kind() -> None:
-    """A new value without a line in the registry, or with two, is found here."""
+    """This test finds a new kind of step without an entry in the registry, or with two."""
     assert sorted(kind.step.__name__ for kind in KINDS) == sorted(step.__name__ for step in STEPS)
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_each_kind_tells_what_it_does_and_where(step: type[msgspec.Struct]) -> None:
-    """In words for progress, and in numbers for `plan`, of the step that is asked for."""
+    """It gives words for progress, and numbers for `plan`, about the given step."""
     example = _example(step)
     kind = kind_of(example)
     explanation = kind.explain(5, example, Incoming((), "3 files"))
@@ -43,7 +43,7 @@ def test_each_kind_tells_what_it_does_and_where(step: type[msgspec.Struct]) -> N
 
 
 def test_a_plan_has_one_step_that_writes_the_rows_of_a_table() -> None:
-    """Which these are decides what an epoch counts: moving, rewriting, or migrating; steps of the tables beside it do not."""
+    """An epoch counts these steps: moving, rewriting or migrating; it does not count steps of side tables."""
     writing = {kind.step.__name__ for kind in KINDS if kind.writes_rows}
     assert writing == {"MoveWindow", "RewriteCells", "MigrateTable", "MoveRelation", "RewriteBuckets"}
     assert {kind.step.__name__ for kind in KINDS if kind.reports_batch} == {"MoveDeferred", "StoreRejected"}

@@ -1,4 +1,4 @@
-"""A table that sheds: at every update it stores the exact rows without the members that went, which its ledger tells."""
+"""A table that sheds: after every update it stores the exact rows without the shed members, which its ledger lists."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BUDGETS = {
 def defined(
     budget: CoalescedBudget | None, shed: Shed = "cals", *, window: int | None = 20 * HOUR, groups: bool = True
 ) -> CoalescedDefinition:
-    """A table over points of groups g with values v."""
+    """Return a table over points of groups g with values v."""
     return CoalescedDefinition(
         "s", (("g", "string"),) if groups else (), (("v", "int"),), ("g",) if groups else ("valid_from",), window,
         None if window else 20, budget=budget, shed=shed, ledger=True,
@@ -47,12 +47,12 @@ def defined(
 
 
 def move_to(hour: int, *, first: bool) -> Move:
-    """Move from the hour before."""
+    """Return the move from the hour before."""
     return Move(k0=hour - 1, k=hour, before=(hour - 1) * HOUR, now=hour * HOUR, anchor=0, interval=HOUR, first=first)
 
 
 def updated(definition: CoalescedDefinition, own: pa.Table, points: Sequence[Reading], hour: int) -> ShedReplacement:
-    """Move a table to an hour with points whose stamps are in microseconds."""
+    """Return the table moved to an hour with points whose stamps are in microseconds."""
     arrived = pa.table({
         "g": pa.array([group for group, _, _ in points], pa.string()),
         "v": pa.array([value for _, _, value in points], pa.int32()),
@@ -65,7 +65,7 @@ def updated(definition: CoalescedDefinition, own: pa.Table, points: Sequence[Rea
 
 
 def stored_after(made: ShedReplacement, own: pa.Table, hour: int) -> pa.Table:
-    """The live rows of the table after a replacement: those of buckets that were written, and of others."""
+    """Return the live rows of the table after a replacement: of the written buckets and of the others."""
     content = made.replacement
     live = own.filter(pc.greater(own["_exp"].cast(pa.int64()), hour * HOUR))
     if content.rows is None:
@@ -77,19 +77,19 @@ def stored_after(made: ShedReplacement, own: pa.Table, hour: int) -> pa.Table:
 
 
 def empty(definition: CoalescedDefinition) -> pa.Table:
-    """The table before its first update."""
+    """Return the table before its first update."""
     return no_stored_rows([ColumnRecord(name, kind) for name, kind in (*definition.columns, *definition.state)])
 
 
 def shed_of(rows: pa.Table) -> set[tuple[str | None, int]]:
-    """What the ledger says that was shed, by group."""
+    """Return the members that the ledger lists as shed, by group."""
     return {
         (row.get("g"), stamp) for row in rows.to_pylist() for entry in row[LEDGER] or () for stamp in entry["shed"]
     }
 
 
 def model_runs(model: Model, gone: set[tuple[str | None, int]]) -> list[Run]:
-    """The exact rows with what is left of them."""
+    """Return the exact rows with their remaining members."""
     last = {group: stamp for group, stamp, _ in model.members()}
     runs = []
     for group, value, _, end, stamps in model.table():
@@ -99,7 +99,7 @@ def model_runs(model: Model, gone: set[tuple[str | None, int]]) -> list[Run]:
 
 
 def shown(runs: list[Run]) -> list[tuple[object, ...]]:
-    """The rows that are stored of exact ones: their fragments."""
+    """Return the stored rows of exact rows: their fragments."""
     fragments = []
     for run in runs:
         for piece in run.fragments:
@@ -110,7 +110,7 @@ def shown(runs: list[Run]) -> list[tuple[object, ...]]:
 
 
 def shown_rows(rows: pa.Table) -> list[tuple[object, ...]]:
-    """Stored rows in the same way; their stamps are as many as their members."""
+    """Return stored rows in the same form; they have as many stamps as members."""
     fragments = []
     for row in rows.to_pylist():
         assert len(row[STAMPS]) == row["members"]
@@ -121,7 +121,7 @@ def shown_rows(rows: pa.Table) -> list[tuple[object, ...]]:
 
 
 def stream(draw: random.Random, hour: int, *, groups: bool) -> list[Reading]:
-    """Points of an hour, 40 % of them late: some too late for the window, some with the stamp of another."""
+    """Return the points of an hour, 40 % of them late: some too late for the window, some with the stamp of another."""
     points = []
     for _ in range(draw.randint(0, 8)):
         late = draw.random() < 0.4
@@ -143,7 +143,7 @@ def stream(draw: random.Random, hour: int, *, groups: bool) -> list[Reading]:
     ],
 )
 def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, window: int | None, *, groups: bool) -> None:
-    """On random streams: holes do not close, what went stays gone, open members stay, points find shed neighbours."""
+    """On random streams: holes stay open, shed members stay shed, open members stay, and points meet shed neighbours."""
     draw = random.Random(f"{budget} {shed}")  # noqa: S311 - a random stream
     definition = defined(BUDGETS[budget], shed, window=window, groups=groups)
     model, own, shed_count = Model(window=window, rows=None if window else 20), empty(definition), 0
@@ -167,7 +167,7 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
 
 
 def _within(budget: CoalescedBudget, runs: list[Run]) -> None:
-    """A budget holds, or none is left to shed; a floor of accuracy always holds."""
+    """Check that the budget holds or that no member is left to shed; a floor of accuracy always holds."""
     remaining = sum(len(run.stamps) - len(run.shed) for run in runs)
     members = sum(len(run.stamps) for run in runs)
     if budget.accuracy is not None:
@@ -190,7 +190,7 @@ def test_a_budget_below_the_groups_is_exceeded() -> None:
 
 
 def test_without_a_budget_all_members_are_back() -> None:
-    """The ledger has the stamps and values of all that went."""
+    """The ledger has the stamps and values of all shed members."""
     definition = defined(CoalescedBudget(rows=3))
     points: list[Reading] = [(group, hour * HOUR, hour // 3) for group in ("a", None) for hour in range(9)]
     made = updated(definition, empty(definition), points, 10)
@@ -205,7 +205,7 @@ def test_without_a_budget_all_members_are_back() -> None:
 
 
 def test_a_replay_sheds_the_same() -> None:
-    """Also at random."""
+    """Random shedding too chooses the same members."""
     points: list[Reading] = [(group, hour * HOUR + 7, hour // 2) for group in "abc" for hour in range(9)]
     definition = defined(CoalescedBudget(rows=9), "random")
     forward, backward = (updated(definition, empty(definition), order, 10) for order in (points, points[::-1]))
@@ -215,7 +215,7 @@ def test_a_replay_sheds_the_same() -> None:
 
 
 def test_members_come_back_where_the_edge_would_break_the_floor() -> None:
-    """All that the window still holds of a long row was shed: then that is no longer what the accuracy allows."""
+    """All members of a long row inside the window were shed, which the accuracy no longer allows."""
     definition = defined(CoalescedBudget(accuracy=0.8), window=4 * HOUR)
     points: list[Reading] = [("a", 0, 1), *(("a", 2 * HOUR + minute * HOUR // 60, 1) for minute in range(0, 40, 6))]
     points += [("a", 2 * HOUR + 48 * HOUR // 60, 2), ("a", 2 * HOUR + 54 * HOUR // 60, 3)]
@@ -256,7 +256,7 @@ def test_a_group_may_have_any_name(name: str) -> None:
     ],
 )
 def test_members_over_the_budget_are_counted(budget: CoalescedBudget, kept: int, over: int) -> None:
-    """Four groups with two points each: their open members stay, whatever the budget says in which unit."""
+    """Four groups with two points each: their open members stay, whatever the budget and its unit."""
     definition = defined(budget)
     points: list[Reading] = [(group, stamp, stamp) for group in "abcd" for stamp in (1, 2)]
     recorded = updated(definition, empty(definition), points, 1).commit_metadata[SHED]

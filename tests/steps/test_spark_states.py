@@ -19,7 +19,7 @@ VALUES = (Value("total", "sum", "bigint", "v", "bigint"), Value("paid", "sum", "
 
 
 def test_sums_of_bigint_never_overflow_and_other_sums_are_null_where_they_do(spark: SparkSession) -> None:
-    """In their slot and group; a value that fails the condition is in no sum."""
+    """In their slot and group; a value of a row whose condition fails is in no sum."""
     (need,) = needs(AggregateDefinition("s", "100 / n > 0", (("k", "string"),), VALUES, (Window("1h", 1, 1),), 0, ()))
     large = Decimal(6 * 10**37)
     rows = [

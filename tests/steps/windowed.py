@@ -1,4 +1,4 @@
-"""What synopses have for due windows, as an update merges it, for tests of the queries over it."""
+"""The states of synopses for due windows, as an update merges them, for tests of the queries over them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DueWindow = tuple["Window", int]
 def reads_of(
     definition: AggregateDefinition, synopses: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None
 ) -> tuple[SynopsisRead, ...]:
-    """Return what is read of synopses, each of which is the table of its number."""
+    """Return the reads of synopses; each synopsis is the table with its number."""
     return tuple(
         SynopsisRead(
             str(served.number), synopses[served.number], served.states, served.rows,
@@ -39,7 +39,7 @@ def reads_of(
 
 
 def due_table(due: Sequence[DueWindow]) -> pa.Table:
-    """Return due windows, none of them late, as a table."""
+    """Return due windows, none of which is late, as a table."""
     return pa.table({
         PLACE: pa.array(range(len(due)), pa.int64()),
         "_text": [window.text for window, _ in due],
@@ -70,5 +70,5 @@ def run_of(
 
 
 def bounds_of(due: Sequence[DueWindow]) -> list[WindowBounds]:
-    """Return which rows due windows have."""
+    """Return the rows of due windows, as bounds of slots."""
     return [WindowBounds(end - window.slots + 1, end, end, *firsts((window, end))) for window, end in due]

@@ -1,4 +1,4 @@
-"""Files are moved and deleted below a directory, wherever links on the way would lead."""
+"""Files are moved and deleted below a directory only, wherever links on the path lead."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def top(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", ["link/b/file", "a/name", "a/none", "a/b", "a/b/file/x"])
 def test_only_a_file_reached_without_links_has_facts(top: Path, path: str) -> None:
-    """Not a link, a directory, nothing."""
+    """A link, a directory and a missing file have no facts."""
     assert facts_beneath(top, path) is None
     assert facts_beneath(top, "a/b/file") is not None
 
 
 def test_nothing_outside_is_moved_or_deleted(top: Path) -> None:
-    """A link on the way is an error, at either end; a name that is a link is that link."""
+    """A link on the path is an error, at either end; if the name itself is a link, the link is moved or deleted."""
     with pytest.raises(OSError, match="link"):
         remove_beneath(top, "link/b/file")
     with pytest.raises(OSError, match="link"):
@@ -47,7 +47,7 @@ def test_nothing_outside_is_moved_or_deleted(top: Path) -> None:
 
 @pytest.mark.parametrize("across", [False, True])
 def test_a_file_moves_whole(top: Path, monkeypatch: pytest.MonkeyPatch, *, across: bool) -> None:
-    """With its time and rights, into directories that are made; to another file system as well."""
+    """With its time and rights, into directories that are created, also to another file system."""
 
     def elsewhere(*_: object, **__: object) -> None:
         raise OSError(errno.EXDEV, "another file system")

@@ -1,4 +1,4 @@
-"""Checkpoints appear whole or not at all, and the log reaches as far with a torn one as without."""
+"""A checkpoint appears whole or not at all, and a log with a torn checkpoint opens as it does without it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def table(tmp_path: Path) -> Path:
 
 
 def keys(path: Path, version: int | None = None) -> list[int]:
-    """Return what delta-rs reads."""
+    """Return the keys that delta-rs reads."""
     return sorted(DeltaTable(path, version=version).to_pyarrow_table()["k"].to_pylist())
 
 
 def test_readers_begin_at_a_checkpoint(table: Path) -> None:
-    """Of a version that is not the newest, too, and from the checkpoint before; nothing but the log's own files is left."""
+    """Also of an older version, and made from the checkpoint before; only the log's own files remain."""
     before = {version: replay(table, version).files.keys() for version in range(7)}
     checkpoint(table, 3)
     for version in range(3):
@@ -57,7 +57,7 @@ def test_readers_begin_at_a_checkpoint(table: Path) -> None:
 
 
 def test_removed_files_are_named_while_they_are_there(table: Path) -> None:
-    """A VACUUM by others spares them as before; once they are deleted a checkpoint is as if they had never been."""
+    """A VACUUM by others spares them as before; after their deletion a checkpoint no longer names them."""
     (remaining, deleted) = sorted(set(replay(table, 5).files) - set(replay(table, 6).files))
     (table / deleted).unlink()
     checkpoint(table, 6)
@@ -76,7 +76,7 @@ def test_removed_files_are_named_while_they_are_there(table: Path) -> None:
 
 
 def test_spark_begins_at_a_checkpoint_without_deleted_files(table: Path, spark: SparkSession) -> None:
-    """Spark with Delta reads it, sums it up itself, and commits above it."""
+    """Spark with Delta reads it, makes a checkpoint itself, and commits above it."""
     for path in set(replay(table, 5).files) - set(replay(table, 6).files):
         (table / path).unlink()
     checkpoint(table, 6)
@@ -92,7 +92,7 @@ def test_spark_begins_at_a_checkpoint_without_deleted_files(table: Path, spark: 
 
 @pytest.mark.parametrize("nth", range(4))
 def test_a_checkpoint_has_its_name_when_it_is_on_the_disk(table: Path, nth: int) -> None:
-    """Whichever sync fails: readers find the log as it was, or a whole checkpoint; the next attempt makes one."""
+    """Whichever sync fails: readers find the log as before, or a whole checkpoint; the next attempt makes one."""
     seen = 0
 
     def fail(kind: str, path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_checkpoint_has_its_name_when_it_is_on_the_disk(table: Path, nth: int)
 
 @pytest.mark.parametrize(("size", "made"), [(400, [10, 20, 30, 40]), (10_000, [10, 30, 50]), (10**6, [10, 110, 210])])
 def test_a_large_checkpoint_stands_for_more_commits(tmp_path: Path, size: int, made: list[int]) -> None:
-    """The next one waits until the entries since are a fair part of it, a hundred commits at the most."""
+    """The next checkpoint waits until the entries since are a fair part of it, at most a hundred commits."""
     log = tmp_path / "_delta_log"
     log.mkdir()
     versions = []
@@ -130,7 +130,7 @@ def test_a_large_checkpoint_stands_for_more_commits(tmp_path: Path, size: int, m
 
 
 def test_a_torn_checkpoint_goes_where_the_log_reaches_without_it(table: Path) -> None:
-    """As another writer or an older build leaves one: at the version that an epoch names, or above; never what is needed."""
+    """Another writer or an older build left it, at an epoch's version or above; a needed checkpoint is never removed."""
     log = table / "_delta_log"
     for version in (3, 6):
         DeltaTable(table, version=version).create_checkpoint()

@@ -1,4 +1,4 @@
-"""Writing as on a cluster: whole tasks into a directory of the write's own; a cluster itself is in :mod:`tests.cluster`."""
+"""Writing as on a cluster: whole tasks write into a directory of the write; :mod:`tests.cluster` tests a cluster itself."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def test_a_local_session_is_no_cluster(spark: SparkSession) -> None:
-    """Its executor is the driver, and it writes as it always did."""
+    """Its executor is the driver, and it writes as before."""
     assert not on_cluster(spark)
 
 
 def test_rows_are_staged_sorted(spark: SparkSession, tmp_path: Path) -> None:
-    """Files lie in their partitions below ``staged``, in the order asked for, and nothing of the write's own remains."""
+    """Files lie in their partitions below ``staged``, in the requested order, and nothing else of the write remains."""
     write_shared(rows(spark).coalesce(1), tmp_path, ("sub_index", "exp_block"), {}, ("sub_index", "exp_block", "k"))
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["sub_index=0", "sub_index=1"]
     written_keys = []
@@ -47,21 +47,21 @@ def test_rows_are_staged_sorted(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_no_rows_are_no_files_or_empty_ones(spark: SparkSession, tmp_path: Path) -> None:
-    """Also where Spark knows beforehand that there are none, and then does not count."""
+    """Also if Spark knows beforehand that there are no rows, and then does not count."""
     for none in (rows(spark).where("k < 0"), rows(spark).where("false"), spark.sql("SELECT 1 AS k WHERE false")):
         write_shared(none, tmp_path / "staged", (), {}, ("k",))
     assert sum(pq.read_metadata(file).num_rows for file in (tmp_path / "staged").rglob("*.parquet")) == 0
 
 
 def test_rows_that_are_not_found_are_an_error(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here half of the files are overlooked, as where one of two executors writes to a disk of its own."""
+    """Half of the files are not listed, as if one of two executors had written to its own disk."""
     monkeypatch.setattr(cluster, "is_data", lambda path: path.parts[0] != "sub_index=1")
     with pytest.raises(NotSharedError, match=r"executors wrote 200 rows below .*, of which 100 are there for the driver"):
         write_shared(rows(spark), tmp_path, ("sub_index", "exp_block"), {}, ())
 
 
 def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
-    """A task that goes on after it was taken for lost writes where no commit looks: of this write, or of one before."""
+    """A lost task that continues writes to a directory that no commit reads: of this write, or of an earlier write."""
     from tests.storage.test_commit import FACTS, PLACE, _added, stage_keys  # noqa: PLC0415 - the table of that module
 
     table = tmp_path / "t"

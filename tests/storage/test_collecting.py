@@ -1,4 +1,4 @@
-"""Results of several queries, collected by one job: each is as it would be alone."""
+"""One job collects the results of several queries: each result is as if collected alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def jobs_of(spark: SparkSession, work: Callable[[], object]) -> int:
-    """Return how many Spark jobs some work takes."""
+    """Return how many Spark jobs a function takes."""
     group, context = str(uuid.uuid4()), spark.sparkContext
     context.setJobGroup(group, group)
     try:
@@ -32,7 +32,7 @@ def jobs_of(spark: SparkSession, work: Callable[[], object]) -> int:
 def test_each_result_has_its_own_columns_types_and_rows(
     spark: SparkSession, collect: Callable[[list[DataFrame]], list[pa.Table]]
 ) -> None:
-    """Also names that are odd or twice in different queries, nulls, decimals, times, binaries, and a query without rows."""
+    """Also odd names, equal names in different queries, nulls, decimals, times, binaries, and a query without rows."""
     queries = [
         spark.sql("SELECT id, id * 2 AS `odd name`, CAST(id AS string) AS k FROM range(4)"),
         spark.sql("SELECT k, count(*) AS id, timestamp_micros(max(n)) AS t FROM VALUES ('a', 1), (NULL, 3) v(k, n) GROUP BY k"),
@@ -48,7 +48,7 @@ def test_each_result_has_its_own_columns_types_and_rows(
 
 
 def test_one_job_collects_all_that_go_together(spark: SparkSession) -> None:
-    """The first that is asked for brings the others; each is given once."""
+    """The first requested result collects the others; each is returned once."""
     session = table_session(spark, {})
     grouped = "SELECT id % {} AS k, count(*) AS n FROM range(20) GROUP BY 1"
     queries = {name: session.sql(grouped.format(number)) for number, name in ((2, "a"), (3, "b"))}

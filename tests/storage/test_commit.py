@@ -1,4 +1,4 @@
-"""A commit adds what was staged for it, and its statistics bound what is in the files."""
+"""A commit adds the files that were staged for it, and its statistics bound the values in the files."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_is_staged_is_added_and_partitions_leave(table: Path) -> None:
 
 
 def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
-    """A step that only removes finds files staged by one that did not end: they are dropped."""
+    """A step that only removes files finds files of an unfinished step: they are dropped."""
     stage_keys(table, "left.parquet", "x")
     none = cast("Any", None)
     runs = RunTable(table, [("k", "string")], entry_at(table, 0))
@@ -93,7 +93,7 @@ def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
 
 
 def test_a_version_is_made_once(table: Path) -> None:
-    """Somebody else's commit is told, and stays as it is."""
+    """Another writer's commit is an error, and stays unchanged."""
     commit(table, entry_at(table, 0), statistics=[], leaving=None, facts=FACTS)
     before = entry_path(table, 1).read_bytes()
     with pytest.raises(ForeignChangeError):
@@ -102,7 +102,7 @@ def test_a_version_is_made_once(table: Path) -> None:
 
 
 def test_a_base_is_known_by_its_content(table: Path) -> None:
-    """An entry of the same number that somebody else wrote is no base."""
+    """An entry of the same number by another writer is no base."""
     base = entry_at(table, 0)
     path = entry_path(table, 0)
     path.write_text(path.read_text().replace("CREATE TABLE", "CREATE OR REPLACE TABLE"))
@@ -112,7 +112,7 @@ def test_a_base_is_known_by_its_content(table: Path) -> None:
 
 
 def test_a_log_that_is_summed_up_opens_without_what_is_below(table: Path) -> None:
-    """Readers begin at a checkpoint, which holds the files and the transactions; no commit makes one or cuts the log."""
+    """Readers begin at a checkpoint, with its files and transactions; no commit makes a checkpoint or cuts the log."""
     for version in range(11):
         stage_keys(table, f"{version}.parquet", "x")
         commit(table, entry_at(table, version), statistics=["k"], leaving=None, facts=CommitFacts({}, "app", version))
@@ -156,7 +156,7 @@ def test_a_log_that_is_summed_up_opens_without_what_is_below(table: Path) -> Non
     ],
 )
 def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> None:
-    """Low ones are cut downwards and high ones upwards; what the log cannot hold has none."""
+    """Lower bounds are cut downwards and upper bounds upwards; values that the log cannot hold have no bounds."""
     file = tmp_path / "x.parquet"
     pq.write_table(pa.table({"c": values}), file, row_group_size=2)
     rows, text = file_statistics(file, ["c", "absent"])
@@ -169,7 +169,7 @@ def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> 
 @settings(deadline=None)
 @given(st.lists(st.text(alphabet=ALPHABET, max_size=40), min_size=1, max_size=5))
 def test_bounds_of_strings_hold(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
-    """Every string is within the bounds of its file, by its UTF-8 bytes; bounds are short where they can be."""
+    """Every string is within its file's bounds, by its UTF-8 bytes; bounds are short if possible."""
     file = tmp_path_factory.mktemp("strings") / "x.parquet"
     pq.write_table(pa.table({"c": values}), file)
     stats = json.loads(file_statistics(file, ["c"])[1])

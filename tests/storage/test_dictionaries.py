@@ -1,4 +1,4 @@
-"""Large writes make no dictionaries where the table's largest file shows that they save nothing."""
+"""Large writes make no dictionaries for columns for which the table's largest file shows no saving."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEY = [("k", "string")]
 
 
 def rows(block: int) -> pa.Table:
-    """Return rows of one cell, whose columns ``Unique`` and ``_ts`` are unique and ``few`` and ``_exp`` are not."""
+    """Return rows of one cell; the columns ``Unique`` and ``_ts`` have unique values, ``few`` and ``_exp`` do not."""
     numbers = pa.array(range(ROWS), pa.int64())
     return pa.table({
         "k": [f"{number % 50}" for number in range(ROWS)],
@@ -53,7 +53,7 @@ def written(spark: SparkSession, table: Path, base: LogEntry, block: int) -> tup
 
 
 def test_unique_columns_get_none(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write of few rows does not look; a large one goes by what is stored; a table without files says nothing."""
+    """A write of few rows does not check; a large write uses the stored file; a table without files gives no answer."""
     monkeypatch.setattr(writer, "LARGE_ROWS", ROWS)
     table = empty_table(tmp_path / "t")
     assert without_dictionary(table, 0) == without_dictionary(table, -1) == frozenset()
@@ -72,7 +72,7 @@ def test_unique_columns_get_none(tmp_path: Path, spark: SparkSession, monkeypatc
 
 
 def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
-    """A file that is gone or damaged is named by whoever needs its rows."""
+    """Whoever needs the rows of a missing or damaged file reports it."""
     table = empty_table(tmp_path / "t")
     base = entry_at(table, 0)
     entry = write_runs(rows(0), RunTable(table, KEY, base), sizes={(1, 0): ROWS}, leaving=None, facts=FACTS)

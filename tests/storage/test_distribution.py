@@ -20,7 +20,7 @@ ORDER = ("sub_index", "exp_block", "k", "_exp")
 
 
 def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
-    """Within a run no two files share a key, each is sorted, and no row is lost; a small run beside it stays one file."""
+    """In a run no two files share a key, each is sorted, and no row is lost; a small run beside it stays one file."""
     rows = spark.range(8000).selectExpr(
         "CAST(lpad(id * 7919 % 1000, 4, '0') AS string) AS k",
         "timestamp_micros(id * 31 % 977) AS _exp",

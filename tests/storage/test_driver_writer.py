@@ -1,4 +1,4 @@
-"""Files that the driver writes are those that Spark would write of the same rows."""
+"""The driver writes the same files as Spark from the same rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CELLS = [(1, 0), (1, 0), (2, 5), (1, 0), (2, 5), (2, 5), (1, -3), (1, 0)]
 
 
 def rows() -> pa.Table:
-    """Return rows with values of every kind that goes by way of Arrow, in three cells."""
+    """Return rows with values of every kind that is converted to Arrow, in three cells."""
     times = [datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in range(8)]
     columns = {name: pa.array(values, kind) for name, (kind, values) in VALUES.items()}
     system = {
@@ -85,7 +85,7 @@ def _encodings(file: pq.ParquetFile, column: str) -> set[str]:
 
 @pytest.mark.parametrize("key", [("k",), ("f", "k"), ("day", "n"), ("d", "yes", "_ts")])
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: tuple[str, ...]) -> None:
-    """Fields, rows in order, bounds and filters of each cell; what one leaves in the directory the other removes."""
+    """Fields, order of rows, bounds and filters of each cell are equal; each writer removes what the other left."""
     table = rows()
     kinds = {"k": "string", "n": "bigint", "day": "date", "d": "decimal(9,2)", "yes": "boolean", "f": "double"}
     typed = [(name, kinds[name]) for name in key if name in kinds]
@@ -109,7 +109,7 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: t
 
 
 def test_long_runs_are_cut(tmp_path: Path) -> None:
-    """Into files of at most so many rows, and these into row groups, in order of the key."""
+    """They are cut into files of a maximal number of rows, and these into row groups, in order of the key."""
     table = pa.table({
         "k": pa.array([f"{number % 97:03d}" for number in range(1000)]),
         "_exp": pa.array(range(1000), pa.timestamp("us", "UTC")),

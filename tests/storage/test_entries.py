@@ -1,4 +1,4 @@
-"""An entry holds whatever text there is: ours ends no line but its own, others' are read as they wrote them."""
+"""A log entry can hold any text: our entries have one line each, and entries of others are read as written."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _all_read(table: Path, version: int, path: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_an_entry_of_ours_ends_no_line_whatever_the_keys(table: Path, text: str) -> None:
-    """The bounds in its statistics are texts of the keys; every reader has them as they are, and prunes no row by them."""
+    """The bounds in its statistics are texts of the keys; every reader reads them unchanged, and prunes no row by them."""
     stage_keys(table, "a.parquet", text)
     commit(table, entry_at(table, 0), statistics=["k"], leaving=None, facts=FACTS)
     content = entry_path(table, 1).read_bytes()
@@ -60,7 +60,7 @@ def test_an_entry_of_ours_ends_no_line_whatever_the_keys(table: Path, text: str)
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_an_entry_of_others_is_read_with_raw_characters(table: Path, text: str) -> None:
-    """Outsiders, and older builds of ours, leave characters as they are."""
+    """Outsiders, and older builds of ours, do not escape characters."""
     stage_keys(table, "a.parquet", text)
     commit(table, entry_at(table, 0), statistics=["k"], leaving=None, facts=FACTS)
     path = entry_path(table, 1)
@@ -71,7 +71,7 @@ def test_an_entry_of_others_is_read_with_raw_characters(table: Path, text: str) 
 
 
 def test_what_delta_rs_commits_is_read(tmp_path: Path) -> None:
-    """Its own statistics of such keys."""
+    """Statistics of such keys by delta-rs."""
     for version, text in enumerate(TEXTS):
         write_deltalake(str(tmp_path), pa.table({"k": [text]}), mode="append")
         (raw,) = raw_commits(tmp_path, version - 1)
@@ -81,7 +81,7 @@ def test_what_delta_rs_commits_is_read(tmp_path: Path) -> None:
 
 
 def test_metadata_have_such_texts_too(table: Path) -> None:
-    """A text that a commit says of itself may have any character."""
+    """The text in a commit's metadata may have any character."""
     info = {"userMetadata": json.dumps({"why": "a\u2028b"}, ensure_ascii=False), "operation": "\x85"}
     made = append_entry(table, entry_at(table, 0), [{"commitInfo": info}])
     (read,) = commits_after(table, 0)

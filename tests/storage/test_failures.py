@@ -1,4 +1,4 @@
-"""Which errors are the machine's: by their kind, never by a value that somebody wrote."""
+"""Which errors are the machine's: the kind of an error decides, never a value that somebody wrote."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Java:
-    """Stands for a Java exception, as Py4J shows one."""
+    """Stands for a Java exception as Py4J represents it."""
 
     def __init__(self, kind: str, message: str | None, cause: Java | None = None) -> None:
         self._kind, self._message, self._cause = kind, message, cause
 
     def getClass(self) -> Java:  # noqa: N802 - Java's name
-        """Return what knows the name."""
+        """Return an object that knows the name."""
         return self
 
     def getName(self) -> str:  # noqa: N802 - Java's name
@@ -40,7 +40,7 @@ class Java:
 
 
 class CapturedError(Exception):
-    """As PySpark raises what it has translated."""
+    """Stands for a translated exception of PySpark."""
 
     def __init__(self, origin: Java) -> None:
         super().__init__(origin.getMessage())
@@ -48,13 +48,13 @@ class CapturedError(Exception):
 
 
 def aborted(cause: Java | None, message: str = "Task failed") -> CapturedError:
-    """Return the failure of a job for a cause."""
+    """Return the failure of a job with a cause."""
     return CapturedError(Java("org.apache.spark.SparkException", f"Job aborted due to stage failure: {message}", cause))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO])
 def test_the_disk(number: int) -> None:
-    """A full or closed disk is told by its error number, and by the last words of Java's errors of files."""
+    """A full or read-only disk is recognised by its error number, and by the last words of Java's file errors."""
     failure = passing_failure(OSError(number, os.strerror(number), "/x/y"))
     assert isinstance(failure, StorageFailedError)
     assert f"/x/y: {os.strerror(number)}" in str(failure)
@@ -68,7 +68,7 @@ def test_the_disk(number: int) -> None:
 
 
 def test_spark() -> None:
-    """A JVM that is gone, cancelled jobs and lost executors are worth retrying."""
+    """A dead JVM, cancelled jobs and lost executors are worth retrying."""
     attempt = "Lost task 3.3 in stage 5.0 (TID 9) (h executor 1): ExecutorLostFailure ("
     message = f"Task 3 in stage 5.0 failed 4 times, most recent failure: {attempt}"
     for error in (
@@ -85,7 +85,7 @@ def test_spark() -> None:
 
 
 def test_a_file_that_only_the_driver_finds(tmp_path: Path) -> None:
-    """What an executor does not find is the cluster's fault where the driver has it, and missing where it has not."""
+    """A file that an executor does not find is a fault of the cluster if the driver finds it, else it is missing."""
     file = tmp_path / "part-0.parquet"
     absent = Java("java.io.FileNotFoundException", f"File file:{file} does not exist")
     assert passing_failure(aborted(absent)) is None
@@ -97,7 +97,7 @@ def test_a_file_that_only_the_driver_finds(tmp_path: Path) -> None:
     "value", ["No space left on device", "x (Permission denied)", "ExecutorLostFailure", "[SPARK_JOB_CANCELLED] Job 1 cancelled"]
 )
 def test_what_rows_say_is_not_believed(value: str) -> None:
-    """Errors of values and of expressions hold values; so may the message of the job that they end."""
+    """Errors of values and expressions contain values; so may the message of the job that they end."""
     cause = Java("org.apache.spark.SparkNumberFormatException", f"[CAST_INVALID_INPUT] The value '{value}'")
     message = f"Lost task 0.0 in stage 0.0 (TID 0) (h executor driver): {cause.getMessage()}"
     assert passing_failure(aborted(cause, message)) is None
@@ -107,6 +107,6 @@ def test_what_rows_say_is_not_believed(value: str) -> None:
 
 
 def test_other_errors_are_left_alone() -> None:
-    """Also those of this library, and missing files."""
+    """Also this library's errors, and missing files."""
     for error in (ValueError("No space left on device"), LandingError("Permission denied"), FileNotFoundError(2, "no", "x")):
         assert passing_failure(error) is None

@@ -1,4 +1,4 @@
-"""What Spark is told of an object store: what the environment says, and nothing that the user says otherwise."""
+"""Spark's settings for an object store: they come from the environment, unless the user sets them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDPOINT = "spark.hadoop.fs.s3a.endpoint"
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Say nothing of a store, and have the jars."""
+    """Clear the store's variables, and provide the jars."""
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(packages, "jars_of", lambda *_: ["/jars/one.jar", "/jars/two.jar"])
@@ -30,7 +30,7 @@ def test_a_local_root_needs_nothing() -> None:
 
 
 def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Endpoint and region are those that the other clients take, and buckets of an endpoint are addressed by path."""
+    """Endpoint and region equal those of the other clients, and buckets of an endpoint are addressed by path."""
     plain = store_settings(ROOT, {})
     assert (ENDPOINT in plain, IMPLEMENTATION in plain) == (False, True)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
@@ -44,13 +44,13 @@ def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_the_user_gives_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A setting of theirs is not replaced."""
+    """The user's settings are not replaced."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     assert ENDPOINT not in store_settings(ROOT, {ENDPOINT: "https://else.where"})
 
 
 def test_jars_go_where_they_are_found() -> None:
-    """A local driver has them in its class path, executors elsewhere get them from the driver; the user's stay."""
+    """A local driver has them in its class path, remote executors get them from the driver; the user's stay."""
     assert store_settings(ROOT, {})["spark.driver.extraClassPath"] == "/jars/one.jar:/jars/two.jar"
     own = {"spark.driver.extraClassPath": "/a.jar"}
     assert store_settings(ROOT, own)["spark.driver.extraClassPath"] == "/a.jar:/jars/one.jar:/jars/two.jar"
@@ -61,7 +61,7 @@ def test_jars_go_where_they_are_found() -> None:
 
 
 def test_another_store_needs_its_file_system() -> None:
-    """It is named with what is to be given."""
+    """The error names the store and the required setting."""
     with pytest.raises(PlatformError, match=r"spark\.hadoop\.fs\.gs\.impl"):
         store_settings(ObjectPath("gs://bucket/house"), {})
     assert store_settings(ObjectPath("gs://bucket/house"), {"spark.hadoop.fs.gs.impl": "some.Class"}) == {}

@@ -1,4 +1,4 @@
-"""The hash in Python is the one that Spark cut the keyed tables by."""
+"""The hash in Python equals the hash by which Spark divided the keyed tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = {
 
 
 def test_each_type_is_hashed_as_spark_does(spark: SparkSession) -> None:
-    """Alone and after another column, whose hash is the seed; values go through Parquet types as DuckDB gives them."""
+    """Alone and after another column, whose hash is the seed; values come through Parquet types from DuckDB."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "UTC")
     shown = [(kind, f"CAST({value} AS {kind})") for kind, values in VALUES.items() for value in values]
@@ -49,7 +49,7 @@ def test_each_type_is_hashed_as_spark_does(spark: SparkSession) -> None:
 
 
 def _in_duckdb(engine: object, session: SparkSession, kind: str, text: str) -> object:
-    """The value as DuckDB gives it to Python: through Arrow, as through a file."""
+    """Return the value as DuckDB gives it to Python: through Arrow, as through a file."""
     table = session.sql(f"SELECT {text} AS v").toArrow()
     assert kind
     engine.register("given", table)  # type: ignore[attr-defined]

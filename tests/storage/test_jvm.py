@@ -1,4 +1,4 @@
-"""The archive of Java's classes: written once, read afterwards, and nothing of killed processes stays beside it."""
+"""The archive of Java's classes: written once, then read; nothing of killed processes stays beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_first_useful_process_leaves_it(cache: Path) -> None:
-    """One without an update leaves nothing; what killed processes left goes with the first that does."""
+    """A process without an update leaves no archive; the first useful process removes what killed processes left."""
     for useful, contents in ((False, []), (True, ["kept"])):
         archive = jvm.class_archive("")
         assert archive is not None
@@ -44,7 +44,7 @@ def test_the_first_useful_process_leaves_it(cache: Path) -> None:
 
 @pytest.mark.parametrize(("chosen", "read"), [("off", False), ("read", True)])
 def test_who_does_not_write_it_may_read_it(cache: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, *, read: bool) -> None:
-    """Processes that are to be killed, and those whose classes nobody else needs."""
+    """Processes that are to be killed, and processes whose classes nobody else needs."""
     archive = jvm.class_archive("")
     assert archive is not None
     monkeypatch.setenv("STREAM_WH_CLASS_ARCHIVE", chosen)
@@ -55,7 +55,7 @@ def test_who_does_not_write_it_may_read_it(cache: Path, monkeypatch: pytest.Monk
 
 
 def test_archives_of_killed_processes_go(cache: Path) -> None:
-    """Those of other installations, too, whose archives nobody may ever finish; one that may still be written stays."""
+    """Also unfinished archives of other installations; an archive that may still be written stays."""
     cache.mkdir(parents=True)
     old, young = cache / ".0123456789abcdef.7.jsa", cache / ".0123456789abcdef.8.jsa"
     for path in (old, young):

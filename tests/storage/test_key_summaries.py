@@ -50,7 +50,7 @@ def written(file: Path, columns: dict[str, pa.Array]) -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_reader_finds_each_key(tmp_path: Path, kind: str) -> None:
-    """Each key three times, as a reader asks for it, and no other."""
+    """Each key three times, as a reader asks for it, and no other key."""
     arrow, values = TYPES[kind]
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([value for value in values for _ in range(3)], arrow)})
@@ -68,7 +68,7 @@ def test_a_reader_finds_each_key(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_nulls_are_one_key(tmp_path: Path, kind: str) -> None:
-    """Whatever bytes a file's reader leaves beneath them."""
+    """Whatever bytes the writer of a file leaves beneath nulls."""
     arrow, values = TYPES[kind]
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([None] * 50 + [values[-1]] * 3, arrow)})
@@ -79,7 +79,7 @@ def test_nulls_are_one_key(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
-    """Files of before a column became a decimal, or one of more decimals, are found by its new keys."""
+    """Files from before a column became a decimal, or a wider decimal, are found by its new keys."""
     written(tmp_path / "a.parquet", {"k": pa.array([1, 1, 5, 5], pa.int32())})
     written(tmp_path / "b.parquet", {"k": pa.array([Decimal("1.50")] * 2, pa.decimal128(9, 2))})
     wider = KeyColumn("k", "DECIMAL(20,4)")
@@ -91,7 +91,7 @@ def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
 
 
 def test_a_damaged_filter_leaves_the_counts_and_the_other_way_round(tmp_path: Path) -> None:
-    """Each part has a sum of its own: a bit that flips makes it unknown, never wrong."""
+    """Each part has its own checksum: a flipped bit makes the part unknown, never wrong."""
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([1, 1, 2, 2])})
     bloom_filter, summary, content = read_filter(str(file), 4), read_summary(str(file), 4), summary_path(file).read_bytes()
@@ -108,7 +108,7 @@ def test_a_damaged_filter_leaves_the_counts_and_the_other_way_round(tmp_path: Pa
 
 
 def test_counts_alone_are_those_of_earlier_builds(tmp_path: Path) -> None:
-    """A summary without a filter is read as ever."""
+    """A summary without a filter can still be read."""
     file = tmp_path / "a.parquet"
     written(file, {"k": pa.array([1, 1, 2, 2])})
     summary_path(file).write_bytes(counts_of(summary_path(file).read_bytes()))
@@ -119,7 +119,7 @@ def test_counts_alone_are_those_of_earlier_builds(tmp_path: Path) -> None:
 
 
 def test_keys_of_several_columns_and_of_other_types(tmp_path: Path) -> None:
-    """Runs of a composite key are those of all its parts; floats, which have values unlike themselves, have no summary."""
+    """Runs of a composite key cover all its parts; floats have no summary, since a float may differ from itself."""
     written(tmp_path / "a.parquet", {"a": pa.array([1, 1, 1, 2, 2]), "b": pa.array(["x", "x", "y", "y", "y"])})
     summary = read_summary(str(tmp_path / "a.parquet"), 5)
     assert summary is not None
@@ -131,7 +131,7 @@ def test_keys_of_several_columns_and_of_other_types(tmp_path: Path) -> None:
 
 
 def test_files_without_a_use_have_none(tmp_path: Path) -> None:
-    """Nearly unique keys, no rows, and less than a few bytes to spend."""
+    """Nearly unique keys, no rows, and a limit of a few bytes."""
     written(tmp_path / "unique.parquet", {"k": pa.array(list(range(1000)))})
     written(tmp_path / "empty.parquet", {"k": pa.array([], pa.int64())})
     pq.write_table(pa.table({"k": pa.array([1, 1])}), tmp_path / "small.parquet")
@@ -140,7 +140,7 @@ def test_files_without_a_use_have_none(tmp_path: Path) -> None:
 
 
 def test_what_a_reader_holds_of_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a file has no filter takes memory too, and a reader that is open for weeks meets many files."""
+    """A missing filter takes memory too, and a reader that is open for weeks meets many files."""
     monkeypatch.setattr("warehouse.serving.key_summaries._MOST_FILTER_BYTES", 100)
     summaries = Summaries()
     for number in range(50):

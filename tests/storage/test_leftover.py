@@ -1,4 +1,4 @@
-"""What is above a log's newest commit, and checkpoints that do not say what the commits say."""
+"""Files above a log's newest commit, and checkpoints that contradict the commits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_only_what_is_above_a_gap_is_beyond(table: Path) -> None:
-    """A commit that landed since the log was read is none; one above a number that is free is."""
+    """A commit that landed since the log was read is not beyond; a commit above a free number is."""
     assert commits_beyond(table, COMMITS - 1) == []
     assert commits_beyond(table, COMMITS - 2) == []
     assert commits_beyond(table, COMMITS - 4) == [], "three have landed meanwhile"
@@ -53,7 +53,7 @@ def test_each_commit_is_read_once(table: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("damage", ["torn", "gone"])
 def test_a_checkpoint_is_not_wrong_for_want_of_commits(table: Path, damage: str) -> None:
-    """What leads to it cannot be read: then nobody says that it is wrong, and nobody removes it."""
+    """If the commits before it cannot be read, nobody calls the checkpoint wrong or removes it."""
     if damage == "torn":
         entry_path(table, 4).write_text('{"commitInfo": {"op')
     else:
@@ -63,7 +63,7 @@ def test_a_checkpoint_is_not_wrong_for_want_of_commits(table: Path, damage: str)
 
 
 def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
-    """The commits lead to it, so it is wrong, too, and can be removed; the others are compared all the same."""
+    """The commits reach it, so it is wrong too, and can be removed; the others are still compared."""
     log = table / "_delta_log"
     (log / f"{5:020d}.checkpoint.parquet").write_bytes(b"PAR1 nothing PAR1")
     right = (log / f"{8:020d}.checkpoint.parquet").read_bytes()
@@ -76,7 +76,7 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
 
 
 def test_a_checkpoint_that_is_gone_is_not_said_to_be_there(table: Path) -> None:
-    """Else deltalake does not open the table, though all commits are there; what only it holds is not for a repair."""
+    """Otherwise deltalake does not open the table, though all commits exist; a repair does not touch its only source."""
     log = table / "_delta_log"
     for checkpoint in log.glob("*.checkpoint.parquet"):
         checkpoint.unlink()
@@ -94,7 +94,7 @@ def test_a_checkpoint_that_is_gone_is_not_said_to_be_there(table: Path) -> None:
 
 
 def test_other_statistics_are_a_contradiction(table: Path) -> None:
-    """Readers skip files by them."""
+    """Readers skip files by statistics."""
     path = entry_path(table, 7)
     actions = [json.loads(line) for line in entries.entry_lines(path.read_text())]
     for action in actions:

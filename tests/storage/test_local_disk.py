@@ -1,4 +1,4 @@
-"""What a writer says is durable was forced to the disk."""
+"""What a writer calls durable was synced to the disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_new_file_is_synced_with_each_directory_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its content, the directory that names it, and those that name the directories; in place of another, that too."""
+    """Its content, its directory, and the directories that name new directories; a replacement is synced as well."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
     (tmp_path / "warehouse.toml").touch()  # an empty directory would count as new

@@ -1,4 +1,4 @@
-"""A log that is cut is opened at its first version and tells nothing of what was before."""
+"""A log that was cut opens at its first version and contains nothing of earlier versions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _secrets(table: Path) -> list[str]:
 
 
 def test_a_cut_log_opens_at_its_version_with_all_that_it_said(table: Path) -> None:
-    """Files, statistics, properties; what came before is gone, and cutting again changes nothing."""
+    """Files, statistics and properties stay; earlier entries are gone, and cutting again changes nothing."""
     assert _secrets(table)
     before = replay(table, 3)
     commit_mark(table, entry_at(table, 3), {"epoch": 1}, 5_000_000)
@@ -67,7 +67,7 @@ def test_a_cut_log_opens_at_its_version_with_all_that_it_said(table: Path) -> No
 
 
 def test_a_cut_stopped_half_way_is_finished_by_another(table: Path) -> None:
-    """With the checkpoint written and some commits gone, or with neither."""
+    """With the checkpoint written and some commits deleted, or with neither."""
     commit_mark(table, entry_at(table, 3), {}, 0)
     cut_log(table, 4)
     (table / "_delta_log" / f"{1:020d}.json").write_text('{"add": {"path": "Secret"}}')
@@ -77,13 +77,13 @@ def test_a_cut_stopped_half_way_is_finished_by_another(table: Path) -> None:
 
 
 def test_a_mark_never_takes_the_place_of_a_commit(table: Path) -> None:
-    """It is exclusive."""
+    """The write is exclusive."""
     with pytest.raises(ForeignChangeError):
         commit_mark(table, entry_at(table, 2), {}, 0)
 
 
 def test_a_log_that_lacks_a_commit_is_not_cut(table: Path) -> None:
-    """Nothing is removed then."""
+    """Nothing is removed."""
     commit_mark(table, entry_at(table, 3), {}, 0)
     entry_path(table, 3).unlink()
     with pytest.raises(MissingPartError):
@@ -92,7 +92,7 @@ def test_a_log_that_lacks_a_commit_is_not_cut(table: Path) -> None:
 
 
 def test_trimming_keeps_every_version_from_the_oldest_on(table: Path) -> None:
-    """Below the newest checkpoint at or before it nothing is needed."""
+    """Entries below the newest checkpoint at or before the oldest version are not needed."""
     assert trim_log(table, 1) == ()
     assert len(trim_log(table, 3, dry_run=True)) == 2
     checkpoint = table / "_delta_log" / f"{2:020d}.checkpoint.parquet"
@@ -109,13 +109,13 @@ def _checkpoint(table: Path) -> Path:
 
 
 def _flipped(content: bytes, share: float) -> bytes:
-    """Some bytes in the middle are others; the file ends as Parquet files do."""
+    """Change some bytes in the middle; the file still ends as a Parquet file does."""
     at = int(len(content) * share)
     return content[:at] + bytes(byte ^ 0xFF for byte in content[at : at + 8]) + content[at + 8 :]
 
 
 def test_a_damaged_checkpoint_is_nothing_to_rely_on(table: Path) -> None:
-    """Whichever bytes of it are damaged: the commits stay, or it says the same as before."""
+    """Whichever of its bytes are damaged: the commits stay, or the checkpoint has the same content as before."""
     before = [replay(table, version) for version in (2, 3)]
     content = _checkpoint(table).read_bytes()
     noticed = 0
@@ -134,7 +134,7 @@ def test_a_damaged_checkpoint_is_nothing_to_rely_on(table: Path) -> None:
 
 
 def test_a_checkpoint_that_the_commits_contradict_is_nothing_to_rely_on(table: Path) -> None:
-    """It may be that of a commit that somebody removed; an earlier one that is right serves."""
+    """Its commit may have been removed by somebody; an earlier checkpoint that is right is used."""
     DeltaTable(table).create_checkpoint()
     right = _checkpoint(table).read_bytes()
     (table / "_delta_log" / f"{3:020d}.checkpoint.parquet").write_bytes(right)
@@ -144,7 +144,7 @@ def test_a_checkpoint_that_the_commits_contradict_is_nothing_to_rely_on(table: P
 
 
 def test_where_nothing_is_removed_nothing_is_synced(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trimming again costs a listing."""
+    """Trimming again costs one listing."""
     assert trim_log(table, 3)
     monkeypatch.setattr(LocalDisk, "sync_tree", None)
     monkeypatch.setattr("warehouse.storage.logcut.checkpointed", None)
@@ -153,7 +153,7 @@ def test_where_nothing_is_removed_nothing_is_synced(table: Path, monkeypatch: py
 
 @pytest.mark.parametrize("how", ["damaged", "foreign"])
 def test_a_log_is_not_cut_at_a_checkpoint_that_is_wrong(table: Path, how: str) -> None:
-    """It is written again from the commits before anything is removed."""
+    """The checkpoint is written again from the commits before anything is removed."""
     commit_mark(table, entry_at(table, 3), {}, 0)
     before = replay(table, 4)
     content = _checkpoint(table).read_bytes()
@@ -170,7 +170,7 @@ def _named(checkpoint: Path) -> list[str]:
 
 
 def test_a_cut_log_names_no_file_that_has_left(table: Path) -> None:
-    """Where the version had a checkpoint already, deltalake's, which names them: it is written again."""
+    """If deltalake already made a checkpoint of the version, which names them, it is written again."""
     before = replay(table, 2)
     assert _named(_checkpoint(table))
     cut_log(table, 2)

@@ -48,7 +48,7 @@ ROWS = """
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> list[DataFile]:
-    """Two files that Spark wrote, of the rows above, twice each; the directory's name has a quote in it."""
+    """Return two files that Spark wrote, with the rows above twice each; the directory's name has a quote in it."""
     directory = tmp_path_factory.mktemp("look'up") / "rows"
     kinds = ", ".join(f"CAST(col{number} AS {field.dataType.simpleString()}) AS `{field.name}`"
                       for number, field in enumerate(SCHEMA.fields, start=1))  # fmt: skip
@@ -73,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> list
 def test_what_is_found_is_what_spark_finds(
     spark: SparkSession, files: list[DataFile], keys: dict[str, list[object]]
 ) -> None:
-    """Nulls among the keys equal nulls; a column that cannot be compared (the decimal) leaves more rows, never fewer."""
+    """Null keys equal nulls; a column that cannot be compared (the decimal) leaves more rows, never fewer."""
     names = {field.name.lower(): field for field in SCHEMA.fields}
     kinds = {"a b": pa.string(), "n": pa.int32(), "d": pa.date32(), "m": pa.decimal128(20, 3)}
     table = pa.table({name: pa.array(values, kinds[name.lower()]) for name, values in keys.items()})
@@ -91,7 +91,7 @@ def test_what_is_found_is_what_spark_finds(
 
 
 def test_a_condition_and_no_keys(files: list[DataFile]) -> None:
-    """All rows for which it holds."""
+    """All rows that satisfy the condition."""
     rows = looked_up(files, SCHEMA, None, [Bound("At", ">", 0), Bound("n", "<=", 1)])
     assert rows is not None
     assert sorted(rows["a b"].to_pylist()) == ["e", "e", "é", "é"]
@@ -113,7 +113,7 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_too_much_is_left_to_spark(
     monkeypatch: pytest.MonkeyPatch, files: list[DataFile], limit: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    """Rows that match, their bytes, the files' bytes: each has its bound."""
+    """Matching rows, their bytes, and the files' bytes each have a limit."""
     keys = pa.table({"n": pa.array([1], pa.int32())})
     assert looked_up(files, SCHEMA, keys) is not None
     limit(monkeypatch)
@@ -130,12 +130,12 @@ def test_what_is_too_much_is_left_to_spark(
     ],
 )
 def test_keys_that_the_engines_might_compare_otherwise_are_left_to_spark(files: list[DataFile], keys: pa.Table) -> None:
-    """A type that is not compared alike, another type than the column's, no column of the table."""
+    """A type that the engines compare differently, another type than the column's, a missing column."""
     assert looked_up(files, SCHEMA, keys) is None
 
 
 def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile], tmp_path: Path) -> None:
-    """Gone, no Parquet, without a column, a pattern for a name, bytes that are no text, in a store: Spark reads it, or says."""
+    """Missing, no Parquet, without a column, a pattern as name, bytes that are no text, in a store: Spark reads it or fails."""
     keys = pa.table({"n": pa.array([1], pa.int32())})
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(b"PAR1 and no more")
@@ -154,7 +154,7 @@ def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile],
 
 
 def test_a_query_over_small_tables_or_none() -> None:
-    """What cannot be asked gives none."""
+    """A query that cannot be run returns None."""
     rows = query_in_driver("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
     assert rows is not None
     assert rows.to_pydict() == {"b": [2]}
@@ -162,7 +162,7 @@ def test_a_query_over_small_tables_or_none() -> None:
 
 
 def test_connections_of_the_driver_have_tables_of_their_own() -> None:
-    """Also of one name, and they go with the connection; a database that failed is replaced by a new one."""
+    """Also tables of one name, and they end with the connection; a new database replaces a failed one."""
     with driver_connection() as first, driver_connection() as second:
         for number, connection in enumerate((first, second)):
             connection.register("given", pa.table({"x": [number]}))

@@ -1,4 +1,4 @@
-"""Rows that are too old leave a table by one commit: in whole files where it can be, else by writing a file again."""
+"""Rows that are too old leave a table by one commit: whole files if possible, else by rewriting a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("codec", ["UNCOMPRESSED", "SNAPPY", "ZSTD", "GZIP", "BROTLI", "LZ4_RAW"])
 def test_a_file_is_written_again_as_it_was_compressed(tmp_path: Path, codec: str) -> None:
-    """Whatever an outsider's OPTIMIZE has compressed it by, or not at all."""
+    """With any compression of an outsider's OPTIMIZE, or without compression."""
     table = tmp_path / "rejected"
     rows = pa.table({"raw": [f"row {number}" for number in range(9)], "epoch": pa.array(range(9), pa.int64())})
     write_deltalake(str(table), rows, writer_properties=WriterProperties(compression=codec))  # type: ignore[arg-type]
@@ -35,7 +35,7 @@ def test_a_file_is_written_again_as_it_was_compressed(tmp_path: Path, codec: str
 
 @pytest.mark.parametrize("way", ["without overdue rows", "with a column of another type"])
 def test_no_reader_loses_a_nan_of_a_file_that_is_written_again(tmp_path: Path, way: str) -> None:
-    """NaN is above all numbers; bounds that leave it out would have its row skipped."""
+    """NaN is above all numbers; readers would skip its row if the bounds omitted it."""
     table = tmp_path / "restored"
     rows = {"value": [1.0, 2.0, float("nan")], "n": pa.array(range(3), pa.int32()), "_epoch": pa.array(range(3), pa.int64())}
     write_deltalake(str(table), pa.table(rows))

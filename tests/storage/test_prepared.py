@@ -1,4 +1,4 @@
-"""Plans that are kept run over other rows, whoever runs them."""
+"""Kept plans run over other rows, in any thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_a_kept_plan_gives_the_rows_of_each_source_in_any_thread(spark: SparkSession) -> None:
-    """It is planned once; a thread that has used no session yet runs it too, as scheduled jobs and notebooks do."""
+    """It is planned once; a thread without a session, as in scheduled jobs and notebooks, runs it too."""
     session = table_session(spark, {})
     planned: list[int] = []
 

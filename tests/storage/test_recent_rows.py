@@ -1,4 +1,4 @@
-"""Rows that a process keeps of its files are those that the files have, and leave memory soon after them."""
+"""Rows that a process keeps of its files equal the rows in the files, and leave memory soon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
-    """Of every type that goes by way of Arrow, cell by cell, with the names of columns in lower case."""
+    """Rows of every type that is converted to Arrow, cell by cell, with column names in lower case."""
     table = tmp_path / "t"
     staged = stage_in_driver(encoded_in_driver(rows(), key=["k", "n"], filtered=["k"], file_rows=2, group_rows=10), table)
     files = sorted(staged.rglob("*.parquet"))
@@ -35,7 +35,7 @@ def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
 
 
 def test_what_an_update_does_not_ask_for_is_dropped(tmp_path: Path) -> None:
-    """A file's rows are there in the update that follows, and are read again in a later one."""
+    """A file's rows stay for the next update, and are read again in a later one."""
     recent, path = RecentRows(), str(tmp_path / "gone.parquet")
     recent.begin()
     recent.keep(path, pa.table({"K": [1]}))
@@ -48,7 +48,7 @@ def test_what_an_update_does_not_ask_for_is_dropped(tmp_path: Path) -> None:
 
 
 def test_large_files_and_wide_rows_are_not_kept(tmp_path: Path) -> None:
-    """DuckDB reads them as they are needed."""
+    """DuckDB reads them when they are needed."""
     wide = tmp_path / "wide.parquet"
     pq.write_table(pa.table({"k": pa.array(["x" * 1_000_000]).take([0] * 2000)}), wide, compression="zstd")
     assert wide.stat().st_size < SMALL
@@ -66,7 +66,7 @@ def test_a_part_of_more_rows_does_not_keep_the_others() -> None:
 
 
 def test_bytes_that_are_no_text_are_left_to_the_engine_that_refuses_them(tmp_path: Path) -> None:
-    """Of a row in memory as of one in a file."""
+    """For rows in memory as for rows in a file."""
     broken, path = pa.table({"k": pa.array([b"\xff"]).view(pa.string())}), tmp_path / "broken.parquet"
     pq.write_table(broken, path)
     with pytest.raises(pa.ArrowInvalid):
