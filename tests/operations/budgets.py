@@ -1,4 +1,4 @@
-"""A view under a budget beside its exact twin, and views above it: what is declared, landed and must hold."""
+"""A view under a budget, its exact twin, and views above it: their declarations, files, and requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ABOVE: dict[str, dict[str, object]] = {
 
 
 def declared(project: Project, pairs: int | None = 5, sql: str = SQL, *, above: bool = True, **budget: object) -> Project:
-    """Declare a join of two streams, exact and under a budget, and views above the latter."""
+    """Declare a join of two streams, exact and under a budget, and views above the view under a budget."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp"}
     project.streams = {
         "a": stream(columns={**columns, "x": "int"}),
@@ -46,20 +46,20 @@ def declared(project: Project, pairs: int | None = 5, sql: str = SQL, *, above: 
 
 
 def land(project: Project, name: str, left: str, right: str, begins: float, ends: float) -> None:
-    """Put down a file for each stream, with a row for each letter."""
+    """Land a file for each stream, with a row for each letter."""
     for number, (stream_name, keys, column) in enumerate((("a", left, "x"), ("c", right, "y"))):
         lines = [f"{key},{text(begins)},{text(ends)},{position + number}" for position, key in enumerate(keys)]
         project.land(f"{name}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{stream_name}")
 
 
 def bag(project: Project, table: str, number: int | None = None) -> Counter[tuple[object, ...]]:
-    """The live rows of a table, as a bag of what users see and their end."""
+    """Return the live rows of a table, as a bag of the user's columns and the end."""
     rows = project.live(table, number)
     return Counter(tuple(value for name, value in sorted(row.items()) if name in "kxyz" or name == "_exp") for row in rows)
 
 
 def ledger(project: Project, table: str = "some", number: int | None = None) -> Ledger:
-    """What the view owes."""
+    """Return the ledger of the view."""
     epoch = project.epoch if number is None else read_epoch(project.root, number)
     state = epoch.table(table)
     assert state is not None
@@ -69,7 +69,7 @@ def ledger(project: Project, table: str = "some", number: int | None = None) -> 
 
 
 def require_sound(project: Project) -> None:
-    """Require that the view is a part of the exact one, and those above it, if any, are their queries over that part."""
+    """Require that the view is a part of the exact view, and that views above it are their queries over that part."""
     produced, exact = bag(project, "some"), bag(project, "exact")
     assert produced <= exact, "no result twice, none that is not one"
     owed = ledger(project)

@@ -22,7 +22,7 @@ def project(tmp_path: Path, spark: SparkSession) -> Project:
 
 @pytest.fixture(scope="session")
 def followed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The warehouse with a past after its next update (of 4.csv), with which nobody meddled: tests read it, and no more."""
+    """The warehouse with a past after its next update (of 4.csv), without outside changes; tests only read it."""
     model = history.copy(tmp_path_factory.mktemp("followed") / "project")
     model.land("4.csv", csv(row("n", 3.5, 7)))
     model.update(4)

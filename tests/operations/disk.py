@@ -27,7 +27,7 @@ __all__ = ["Disk", "FailingDisk"]
 
 
 class Disk:
-    """What of the directory ``top`` is on the disk; ``entries`` counts log entries that were judged, by operation."""
+    """The state of the directory ``top`` on the disk; ``entries`` counts the checked log entries, by operation."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
@@ -62,7 +62,7 @@ class Disk:
             self._bytes[number] = path.read_bytes()
 
     def on(self, path: Path) -> bool:
-        """Whether a power loss now would leave a file as it is."""
+        """Return whether a power loss now would leave a file unchanged."""
         at = self._top
         for name in path.relative_to(self._top).parts:
             if self._names.get(at.stat().st_ino, {}).get(name) != (at / name).stat().st_ino:
@@ -96,7 +96,7 @@ class Disk:
 
 
 class FailingDisk:
-    """A disk whose ``failing``-th sync fails; of a file that it was to sync nothing but zeros is left."""
+    """A disk whose ``failing``-th sync fails; a file of that sync keeps nothing but zeros."""
 
     def __init__(self, failing: int = -1) -> None:
         self._failing = failing

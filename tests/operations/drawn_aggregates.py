@@ -1,4 +1,4 @@
-"""Aggregates of every kind beside brute force: a project whose rows are drawn, and what each of its answers must be.
+"""Aggregates of every kind beside brute force: a project with drawn rows, and the expected value of each answer.
 
 Lifetimes are short and gaps long: most rows of a catch-up are dead on arrival, and windows are longer than any row lives.
 """
@@ -58,7 +58,7 @@ def declare(
 
 @dataclass
 class Drawn:
-    """A project, its random numbers, and what each epoch has loaded by the model."""
+    """A project, its random numbers, and the files that each epoch has loaded by the model."""
 
     project: Project
     draw: random.Random
@@ -70,7 +70,7 @@ class Drawn:
     windows: Mapping[str, tuple[int, int]] = field(default_factory=lambda: WINDOWS)
 
     def land(self) -> None:
-        """Put a file down whose rows arrive from some slots before the last update up to two after this one."""
+        """Land a file whose rows arrive from some slots before the last update to two slots after this one."""
         rows: list[Row] = [("a", 0, self.now - 0.5, self.now + 0.5)]  # one lives
         for _ in range(self.draw.randrange(4, 16)):
             begins = round(self.draw.uniform(max(self.before - 6, 0.01), self.now + 2), 2)
@@ -81,14 +81,14 @@ class Drawn:
         self.project.land(name, csv(*(f"{k},{v},{text(b)},{text(e)}" for k, v, b, e in rows), header="k,v,b,e"))
 
     def update(self, slots: int, **options: object) -> None:
-        """Move over so many slots with a file."""
+        """Move by a number of slots with a file."""
         self.before, self.now = self.now, self.now + slots
         self.land()
         self.project.update(self.now, **options)
         self.note(frozenset(self.files))
 
     def killed(self, slots: int, point: Point, share: float) -> None:
-        """Move over so many slots, stopped at a point of one of the steps, and finish that."""
+        """Move by a number of slots, stopped at a point of one of the steps, and finish the update."""
         self.before, self.now = self.now, self.now + slots
         self.land()
         plan, _ = self.project.updater().plan(UpdateOptions(at=at(self.now)))
@@ -99,7 +99,7 @@ class Drawn:
         self.note(frozenset(self.files))
 
     def note(self, loaded: frozenset[str]) -> None:
-        """Write down what the epochs that are new have loaded."""
+        """Record what the new epochs have loaded."""
         for number in self.project.numbers:
             if number not in self.loaded:
                 self.loaded[number] = loaded
@@ -120,19 +120,19 @@ class Drawn:
 
 
 def in_window(rows: list[Row], slots: int, end: int, *, live: bool) -> list[Row]:
-    """The rows that an answer counts."""
+    """Return the rows that an answer counts."""
     return [row for row in rows if end - slots < ceil(row[2]) <= end and (not live or row[3] > end)]
 
 
 def expected(rows: list[Row]) -> dict[str, object]:
-    """The values of some rows, which are not none."""
+    """Return the values of some rows, of which there is at least one."""
     values = [row[1] for row in rows]
     results = (len(rows), sum(values), min(values), max(values), len(set(values)))
     return dict(zip(VALUES, results, strict=True))
 
 
 def _given(drawn: Drawn, table: str) -> dict[tuple[str, int], dict[str, dict[str, Any]]]:
-    """The answers that are stored, by length and end (hours), each row by its group or item, which has one."""
+    """Return the stored answers by length and end (hours), each row by its group or item, if it has one."""
     answers: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for row in drawn.project.stored(table):
         end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
@@ -144,7 +144,7 @@ def _given(drawn: Drawn, table: str) -> dict[tuple[str, int], dict[str, dict[str
 
 
 def require_sound(drawn: Drawn) -> int:
-    """Compare every answer that is full with a query over the rows that its epoch had loaded; return how many there are."""
+    """Compare every full answer with a query over the rows that its epoch had loaded; return the number of full answers."""
     compared = 0
     for table in drawn.project.aggregates:
         for (length, end), answer in _given(drawn, table).items():

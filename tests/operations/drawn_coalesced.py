@@ -1,4 +1,4 @@
-"""Coalesced tables beside their model: a project whose points are drawn, 40 % of them late, in batches of any size.
+"""Coalesced tables beside their model: a project with drawn points, 40 % of them late, in batches of any size.
 
 Closed rows lie in cells of their own, however few they are. With each way to compare stand tables with a budget, which
 :func:`tests.operations.test_shed.verify` holds against those without.
@@ -60,7 +60,7 @@ def declare(project: Project, form: str = "csv") -> Project:
 
 
 def in_parquet(rows: Sequence[Row]) -> bytes:
-    """Points as a file of Parquet."""
+    """Return points as a Parquet file."""
     kinds = (("k", pa.string()), ("v", pa.int32()), ("b", pa.timestamp("us", "UTC")), ("e", pa.timestamp("us", "UTC")))
     values = zip(*((k or None, v, stamp(begins), stamp(ends)) for k, v, begins, ends in rows), strict=True)
     content = pa.BufferOutputStream()
@@ -80,7 +80,7 @@ class DrawnPoints:
     now: int = 0
 
     def land(self, *, lively: bool = False) -> None:
-        """Put down a file of points: some long past, some with the time of another, some that wait for the next slot.
+        """Land a file of points: some long past, some with the time of another, some that wait for the next slot.
 
         If they are ``lively``, none is dead on arrival.
         """
@@ -103,7 +103,7 @@ class DrawnPoints:
     def update(
         self, slots: int, *, way: Way = "driver", stopped: tuple[Point, float] | None = None, observer: Observer = nobody
     ) -> None:
-        """Move over so many slots with a file, observed; first stopped at a point of one of the steps.
+        """Move by a number of slots with a file, observed; first stopped at a point of one of the steps.
 
         What is made as arrays is made of points that Spark classified, and half of the time reads them back from the stream.
         """

@@ -55,7 +55,7 @@ def expiring_of(own: Path, shared: Path, spark: Callable[[], SparkSession]) -> P
 
 
 def _make(directory: Path, spark: SparkSession) -> None:
-    """Two epochs."""
+    """Make two epochs."""
     project = _declared(directory, spark)
     for hour, lines in _LINES.items():
         land(project, hour, lines, "k,b,e,v")

@@ -61,13 +61,13 @@ def copy_of_shared(own: Path, shared: Path, make: Callable[[Path], object]) -> N
 
 
 def declared_history(directory: Path, spark: SparkSession) -> Project:
-    """Two streams, a relation, three views."""
+    """Return a project with two streams, a relation and three views."""
     streams = {"a": stream(), "b": stream(landing="landing/b", layout={"technique": "rebuild"})}
     return Project(directory, spark, streams, views=dict(VIEWS), relations={"r": dict(RELATION)})
 
 
 def make_history(directory: Path, spark: SparkSession) -> Project:
-    """Three epochs, of slots 1, 2 and 3, with waiting and rejected rows."""
+    """Make three epochs, of slots 1, 2 and 3, with waiting and rejected rows."""
     project = declared_history(directory, spark)
     project.land("1.csv", "k,c,name\nx,2023-01-01T00:00:00Z,X\nbad,2023-01-01T00:00:00Z,B\n", landing="landing/r")
     project.land("1.csv", FIRST)

@@ -1,4 +1,4 @@
-"""What outsiders do to a Delta table: with delta-rs, or by hand."""
+"""Changes that outsiders make to a Delta table, with delta-rs or by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _optimize(table: Path) -> None:
 
 
 def _lying_optimize(table: Path) -> None:
-    """An OPTIMIZE that says it changes no row, with a row more in a file."""
+    """Commit an OPTIMIZE that claims to change no row, but adds a row."""
     version = DeltaTable(str(table)).version()
     _append(table)
     path = entry_path(table, version + 1)
@@ -53,7 +53,7 @@ def _lying_optimize(table: Path) -> None:
 
 
 def split(table: Path) -> None:
-    """Cut the rows of a table in two files, as one commit that says it changes no row."""
+    """Cut the rows of a table into two files, by one commit that claims to change no row."""
     delta = DeltaTable(str(table))
     rows = delta.to_pyarrow_table()
     before = delta.version()
@@ -80,7 +80,7 @@ def _columns(table: Path) -> None:
 
 
 def _protocol(table: Path) -> None:
-    """A newer protocol with deletion vectors: no commit can take it back."""
+    """Commit a newer protocol with deletion vectors, which no commit can take back."""
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     _commit(table, [{"protocol": {**protocol, **features}}])
@@ -91,7 +91,7 @@ def _torn(table: Path) -> None:
 
 
 def _vacuum(table: Path) -> None:
-    """The two commits of a VACUUM that deletes nothing."""
+    """Commit twice, as a VACUUM that deletes nothing."""
     for operation in ("VACUUM START", "VACUUM END"):
         _commit(table, [{"commitInfo": {"timestamp": 0, "operation": operation, "operationParameters": {}}}])
 
@@ -106,7 +106,7 @@ def _restore(table: Path) -> None:
 
 
 def _taken_back(table: Path) -> None:
-    """A deletion that its author takes back."""
+    """Commit a deletion that its author takes back."""
     version = DeltaTable(str(table)).version()
     _delete(table)
     DeltaTable(str(table)).restore(version)

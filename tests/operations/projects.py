@@ -55,12 +55,12 @@ LATER = parse_instant("2040-01-01T00:00:00Z")
 
 
 def at(hours: float) -> int:
-    """Return the instant that many hours after the anchor."""
+    """Return the instant ``hours`` after the anchor."""
     return ANCHOR + round(hours * HOUR)
 
 
 def text(hours: float) -> str:
-    """Return that instant as text with its offset."""
+    """Return the instant ``hours`` after the anchor as text with its offset."""
     return format_instant(at(hours))
 
 
@@ -83,7 +83,7 @@ def parquet(rows: pa.Table) -> bytes:
 
 
 def land_file(path: Path, content: str | bytes, mtime: int | None = None) -> Path:
-    """Write a landing file, whose directory is made if need be; ``mtime`` is in microseconds."""
+    """Write a landing file, and create its directory if needed; ``mtime`` is in microseconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     if mtime is not None:
@@ -92,7 +92,7 @@ def land_file(path: Path, content: str | bytes, mtime: int | None = None) -> Pat
 
 
 def counts_of(epoch: Epoch, stream: str) -> Counts:
-    """Return what an epoch counted of a stream."""
+    """Return the counts of a stream in an epoch."""
     return next(counts for counts in epoch.counts if counts.stream == stream)
 
 
@@ -101,7 +101,7 @@ class StoppedError(Exception):
 
 
 def stop_at(point: Point, step: int = -1, error: Callable[[], BaseException] = StoppedError) -> Observer:
-    """Return an observer that raises at a point (of a step, when it has steps)."""
+    """Return an observer that raises at a point (of a step, if the point has steps)."""
 
     def observe(moment: Moment) -> None:
         if moment.point == point and (step < 0 or moment.step == step):
@@ -169,7 +169,7 @@ class Project:
 
     @property
     def root(self) -> Path:
-        """Where the tables are."""
+        """Return where the tables are."""
         return self.directory / "data"
 
     def declare(self) -> None:
@@ -184,7 +184,7 @@ class Project:
         write_declarations(self.directory, {"warehouse": head, **{name: keys for name, keys in sections.items() if keys}})
 
     def change(self, name: str = "a", **changes: object) -> None:
-        """Declare a stream with other keys; ``None`` takes one away."""
+        """Declare a stream with changed keys; a key that is ``None`` is removed."""
         declaration = {**self.streams.get(name, {}), **changes}
         self.streams[name] = {key: value for key, value in declaration.items() if value is not None}
         self.declare()
@@ -194,13 +194,13 @@ class Project:
         return land_file(self.directory / landing / name, content, mtime)
 
     def copy(self, directory: Path) -> Project:
-        """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
+        """Return a copy of the project elsewhere, with epochs and landing files; the database is written for its new place."""
         shutil.copytree(self.directory, directory)
         replace_database_if_needed(directory / "data", newest_epoch(directory / "data"))
         return self.declared_in(directory)
 
     def declared_in(self, directory: Path) -> Project:
-        """Return a project of another directory with the same declarations; nothing but they is written."""
+        """Return a project of another directory with the same declarations; only the declarations are written."""
         plain = json.loads(json.dumps([self.streams, self.views, self.relations, self.aggregates, self.coalesced]))
         streams, views, relations, aggregates, coalesced = plain
         return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations, aggregates, coalesced)
@@ -208,7 +208,7 @@ class Project:
     # --- moving the windows ---
 
     def updater(self, observer: Observer = nobody) -> Verbs:
-        """Return the verbs that write to this project; without a session, needing one is a failure."""
+        """Return the verbs that write to this project; a verb that needs Spark fails without a session."""
 
         def session(_: int) -> SparkSession:
             assert self.spark is not None, "this update was to do without Spark"
@@ -219,7 +219,7 @@ class Project:
         )
 
     def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:  # noqa: ANN401 - those of UpdateOptions
-        """Move the windows to the slot of that many hours."""
+        """Move the windows to the slot at ``hours``."""
         if isinstance(options.get("start"), float | int):
             options["start"] = at(options["start"])
         return self.updater(observer).update(UpdateOptions(at=at(hours), **options))
@@ -239,7 +239,7 @@ class Project:
         return epoch_numbers(self.root)
 
     def counts(self, table: str = "a") -> Counts:
-        """What the newest epoch counted of a stream."""
+        """Return the counts of a stream in the newest epoch."""
         return counts_of(self.epoch, table)
 
     def stored(self, table: str = "a", number: int | None = None) -> list[dict[str, Any]]:

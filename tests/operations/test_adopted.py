@@ -34,7 +34,7 @@ def _files(project: Project) -> dict[str, Path]:
 
 
 def _filtered(file: Path) -> bool:
-    """Whether a Bloom filter says that a key between those of the file is not in it."""
+    """Return whether a Bloom filter excludes a key between the file's bounds."""
     query = "SELECT bool_or(bloom_filter_excludes) FROM parquet_bloom_probe(?, 'k', 'c')"
     return duckdb.connect().execute(query, [str(file)]).fetchall() == [(True,)]
 
@@ -46,7 +46,7 @@ def _adopted(project: Project) -> tuple[str, ...]:
 
 
 def test_the_next_seal_brings_filters_and_order_back(tmp_path: Path, spark: SparkSession) -> None:
-    """Until then rows are right without; afterwards no file is an outsider's, and each is sorted and has its filter."""
+    """Until then rows are right without filters; afterwards each file is ours, sorted, and has its filter."""
     layout = {"technique": "norebuild", "grid": [4, 1]}
     project = Project(tmp_path / "project", spark, {"a": stream(max_lifetime="16h", layout=layout)})
     for hour in range(1, 13):

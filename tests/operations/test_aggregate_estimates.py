@@ -1,4 +1,4 @@
-"""Distinct values and percentiles from sketches, beside the exact ones of the same rows."""
+"""Distinct values and percentiles from sketches, beside the exact values of the same rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = 6_000
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Three updates: two with many rows, and one with a group that has no value."""
+    """Three updates: two with many rows, and one with a group without a value."""
     columns = {"k": "string", "host": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
     common = {"from": "a", "group_by": ["k"], "select": SELECT, "windows": ["1h", "2h"], "keep": "8h"}
     aggregates = {"exact": common, "estimated": {**common, "error": ERROR}}
@@ -43,7 +43,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
 
 
 def test_bounds_hold_and_are_close(project: Project) -> None:
-    """Of each group and window; values that are no estimates are the same."""
+    """For each group and window; exact values are the same."""
     exact = {(row["k"], row["window_length"], row["window_end"]): row for row in project.stored("exact")}
     estimates = {(row["k"], row["window_length"], row["window_end"]): row for row in project.stored("estimated")}
     assert estimates.keys() == exact.keys()
@@ -62,7 +62,7 @@ def test_bounds_hold_and_are_close(project: Project) -> None:
 
 
 def test_synopses_hold_a_sketch_for_each_slot_and_group(project: Project) -> None:
-    """And no row for each value, as exact ones do; check finds nothing."""
+    """And no row for each value, as exact synopses do; check finds nothing."""
     rows = {
         state.name: len(project.stored(state.name))
         for state in project.epoch.tables

@@ -46,7 +46,7 @@ def estimating(project: Project, windows: Mapping[str, tuple[int, int]]) -> Proj
 
 
 def kept(project: Project) -> tuple[int, set[int | None]]:
-    """The level of the longest intervals of the synopsis with sketches, and the levels that it has rows of."""
+    """Return the level of the longest intervals of the synopsis with sketches, and the levels of its rows."""
     (state,) = (table for table in project.epoch.tables if table.synopsis is not None)
     assert state.synopsis is not None
     assert (state.synopsis.merged is None) == (state.synopsis.synopsis.levels == 0)
@@ -54,7 +54,7 @@ def kept(project: Project) -> tuple[int, set[int | None]]:
 
 
 def told(project: Project) -> str:
-    """What `explain` says."""
+    """Return the text of `explain`."""
     explanation = explained_aggregate(project.updater().catalog, "arrived", project.epoch)
     assert explanation is not None
     return "\n".join(aggregate_report(explanation).lines)
@@ -96,7 +96,7 @@ def test_long_windows_of_estimates_are_made_of_intervals(tmp_path: Path, spark: 
 
 
 def test_intervals_of_a_coarser_grid_are_made_again_and_erased_groups_leave_them(tmp_path: Path, spark: SparkSession) -> None:
-    """A migration leaves them out, the next update makes those of its grid; a key that is erased is in no interval."""
+    """A migration omits them, the next update makes them on its grid; an erased key is in no interval."""
     draw = random.Random(6)  # noqa: S311 - rows of a test
     drawn = Drawn(estimating(Project(tmp_path, spark), LONG), draw, windows=LONG)
     project = drawn.project
@@ -123,7 +123,7 @@ def test_intervals_of_a_coarser_grid_are_made_again_and_erased_groups_leave_them
 def test_numbers_of_very_many_groups_have_intervals_too(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By DuckDB and by Spark, where the states of a slot are more than so many bytes; counts of values have none.
+    """By DuckDB and Spark, if the states of a slot exceed a number of bytes; counts of values have no intervals.
 
     A rollback empties the synopsis that had none, so it is filled again as one that has them.
     """

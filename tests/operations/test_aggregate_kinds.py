@@ -41,7 +41,7 @@ ROWS: dict[int, list[Row]] = {
 
 
 def declared(directory: Path, spark: SparkSession, **warehouse: object) -> Project:
-    """A stream of items, and aggregates of each kind: by DuckDB, and with a condition by Spark."""
+    """Return a stream of items, and aggregates of each kind: by DuckDB, and with a condition by Spark."""
     keep = {"windows": ["1h", "3h"], "keep": "8h"}
     counts = {"n": "count(*)", "first": "min(k)", "kinds": "count(DISTINCT k)"}
     above, top = {"item": "k", "above": 0.3, "k": 4}, {"item": "k", "top": 1, "k": 2}
@@ -63,7 +63,7 @@ def land(project: Project, hour: int) -> None:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """All updates made."""
+    """Return the project after all updates."""
     project = declared(tmp_path_factory.mktemp("kinds"), spark)
     for hour in ROWS:
         land(project, hour)
@@ -72,13 +72,13 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def items(length: int, end: int, loaded: int, *, live: bool = False) -> Counter[str]:
-    """The items of a window, of the rows that were loaded by an hour."""
+    """Return the items of a window, of the rows that were loaded by an hour."""
     rows = [row for hour, batch in ROWS.items() if hour <= loaded for row in batch]
     return Counter(k for k, begins, ends in rows if end - length < math.ceil(begins) <= end and (not live or ends > end))
 
 
 def answers(project: Project, table: str) -> dict[tuple[int, int], list[dict[str, Any]]]:
-    """Every answer that is stored, by length and end."""
+    """Return every stored answer, by length and end."""
     by_window: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in project.stored(table):
         end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
@@ -92,7 +92,7 @@ WINDOWS = [(length, end, min(hour for hour in ROWS if hour >= end)) for length i
 
 @pytest.mark.parametrize("table", ["living", "living_spark"])
 def test_live_rows_are_those_that_live_on_at_the_end_of_the_window(table: str, moved: Project) -> None:
-    """Also at ends that a catch-up passes, of rows that came and went in between; each answer is whole."""
+    """Also at ends that a catch-up passes, with rows that came and ended in between; each answer is complete."""
     by_window = answers(moved, table)
     for length, end, loaded in WINDOWS:
         counts = items(length, end, loaded, live=True)
@@ -103,7 +103,7 @@ def test_live_rows_are_those_that_live_on_at_the_end_of_the_window(table: str, m
 
 @pytest.mark.parametrize("table", ["often", "often_spark"])
 def test_frequent_items_are_within_their_bounds(table: str, moved: Project) -> None:
-    """Lists are long enough here to be exact; a late batch has a list of its own, which the next answers count."""
+    """Lists are long enough here to be exact; a late batch has its own list, which the next answers count."""
     by_window = answers(moved, table)
     for length, end, loaded in WINDOWS:
         counts = items(length, end, loaded)
@@ -115,7 +115,7 @@ def test_frequent_items_are_within_their_bounds(table: str, moved: Project) -> N
 
 
 def test_the_top_of_the_live_rows(moved: Project) -> None:
-    """From lists of two items with bounds, and counted in the stored rows where these are all there."""
+    """From lists of two items with bounds; exact counts if all rows are stored."""
     bounded, counted = answers(moved, "top_living"), answers(moved, "top_counted")
     exact = 0
     for length, end, loaded in WINDOWS:
@@ -142,7 +142,7 @@ def test_check_finds_nothing_and_keys_are_items(moved: Project) -> None:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 2, and the file of 5."""
+    """Return the project after the updates up to 2, with the file of 5."""
     project = declared(tmp_path_factory.mktemp("begun"), spark)
     for hour in (1, 2):
         land(project, hour)
@@ -152,13 +152,13 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def plain(project: Project, table: str) -> set[str]:
-    """Answers without what only their files say."""
+    """Return answers without the columns of their position in files."""
     return {repr({name: row[name] for name in row if name not in ("sub_index", "exp_block")}) for row in project.stored(table)}
 
 
 @pytest.mark.parametrize("kind", ["synopsis0_2", "synopsis0_4", "top_counted"])
 def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Project, tmp_path: Path) -> None:
-    """After the commit of lists or of answers: what is there afterwards is what would have been."""
+    """After the commit of lists or of answers: the result equals an undisturbed update."""
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
     assert plan is not None
@@ -171,7 +171,7 @@ def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Proj
 
 
 def test_lists_and_live_rows_go_back_and_are_loaded_again(begun: Project, tmp_path: Path) -> None:
-    """After a rollback, and a restatement of all files, the next answers are those of a query over what is there."""
+    """After a rollback, and a restatement of all files, the next answers equal a query over the rows."""
     project = begun.copy(tmp_path / "copy")
     project.updater().rollback(0)
     project.updater().restate("a", since="first")
@@ -183,7 +183,7 @@ def test_lists_and_live_rows_go_back_and_are_loaded_again(begun: Project, tmp_pa
 
 
 def test_an_erased_item_is_on_no_list_and_in_no_answer(begun: Project, tmp_path: Path) -> None:
-    """Where it is counted or listed; the receipt names the aggregates that keep its part in a number."""
+    """In counts and in lists; the receipt names the aggregates whose numbers still include it."""
     project = begun.copy(tmp_path / "copy")
     _, receipt = project.updater().erase("a", ["b"])
     assert receipt is not None
@@ -197,12 +197,12 @@ def test_an_erased_item_is_on_no_list_and_in_no_answer(begun: Project, tmp_path:
 
 
 def waiting(project: Project) -> dict[str, int]:
-    """How many answers of each aggregate wait."""
+    """Return how many answers of each aggregate wait."""
     return {state.name: len(state.answers.waiting) for state in project.epoch.tables if state.answers is not None}
 
 
 def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, spark: SparkSession) -> None:
-    """One round an update: the others come later, say how late they are, and know what was known by then."""
+    """One round for each update: later answers say how late they are, and know the rows known by then."""
     project = declared(tmp_path, spark, aggregate_time="1us")
     for name in ("living_spark", "often", "often_spark", "top_counted"):
         del project.aggregates[name]
@@ -231,7 +231,7 @@ def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, s
 
 
 def lateness_is_shown(project: Project) -> None:
-    """`status`, the metrics and the report tell of each aggregate how many answers wait, and since when."""
+    """Check that `status`, the metrics and the report show the number of waiting answers, and since when."""
     states = {state.name: state.answers for state in project.epoch.tables if state.answers is not None}
     late = {name: state for name, state in states.items() if state.late}
     assert late, "some answer waits since an earlier update"
@@ -250,7 +250,7 @@ def lateness_is_shown(project: Project) -> None:
 
 
 def test_an_answer_without_rows_is_given_and_waits_no_longer(tmp_path: Path, spark: SparkSession) -> None:
-    """Nothing arrived in its window: with time enough no answer waits, and none comes late."""
+    """Nothing arrived in its window: with enough time no answer waits, and none is late."""
     project = declared(tmp_path, spark, aggregate_time="1h")
     project.aggregates = {"often": project.aggregates["often"]}
     project.declare()

@@ -1,4 +1,4 @@
-"""Aggregates over windows of arrivals: each answer is what a query over all rows that had arrived by its epoch gives.
+"""Aggregates over windows of arrivals: each answer equals a query over all rows that had arrived by its epoch.
 
 Updates at 1, 2, 3, 6 and 7; files by the update that loads them, rows as (group, value, arrival, end)::
 
@@ -52,7 +52,7 @@ SELECT = {
 
 
 def declared(directory: Path, spark: SparkSession, **changes: object) -> Project:
-    """A stream of groups and values, and two aggregates of it."""
+    """Return a stream of groups and values, and two aggregates of it."""
     columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
     streams = {"a": stream(columns=columns, max_lifetime="8h")}
     grouped = {"from": "a", "group_by": ["k"], "select": SELECT, "windows": ["1h", "3h", "6h"], "every": ["1h", "1h", "2h"]}
@@ -69,7 +69,7 @@ def land(project: Project, hour: int) -> None:
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """All updates made."""
+    """Return the project after all updates."""
     project = declared(tmp_path_factory.mktemp("aggregates"), spark)
     for hour in ROWS:
         land(project, hour)
@@ -78,13 +78,13 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def arrived(hours: int, first: int, end: int) -> list[Row]:
-    """The rows in slots ``first .. end`` that updates up to an hour had loaded."""
+    """Return the rows in slots ``first .. end`` that updates up to an hour had loaded."""
     loaded = [row for hour, rows in ROWS.items() if hour <= hours for row in rows]
     return [row for row in loaded if first <= math.ceil(row[2]) <= end]
 
 
 def expected(rows: list[Row]) -> dict[str, object]:
-    """What a query gives of the values of these rows."""
+    """Return the values that a query gives of these rows."""
     values = sorted(row[1] for row in rows if row[1] is not None)
     position = (len(values) - 1) * 0.9
     low, high = math.floor(position), math.ceil(position)
@@ -107,7 +107,7 @@ def _options(hours: float) -> UpdateOptions:
 
 
 def answers(project: Project, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Every answer that is stored, by group, length and end."""
+    """Return every stored answer, by group, length and end."""
     return {
         (row.get("k"), row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR): row
         for row in project.stored(table)
@@ -115,7 +115,7 @@ def answers(project: Project, table: str) -> dict[tuple[Any, ...], dict[str, Any
 
 
 def test_answers_are_those_of_a_query_over_all_that_had_arrived(moved: Project) -> None:
-    """Of every due window, group by group: rows that were dead on arrival or late count, deferred ones when their slot comes."""
+    """For every due window and group: dead-on-arrival and late rows count, deferred rows count in their slot."""
     answered = answers(moved, "grouped")
     by_query = {}
     for hour, before in zip(ROWS, (0, *ROWS), strict=False):
@@ -129,7 +129,7 @@ def test_answers_are_those_of_a_query_over_all_that_had_arrived(moved: Project) 
 
 
 def test_an_answer_says_what_it_knows(moved: Project) -> None:
-    """Its epoch, and whether the synopses cover its whole window: nothing was there before the first row."""
+    """Its epoch, and whether the synopses cover its whole window: the window before the first row is not covered."""
     answered = answers(moved, "grouped")
     assert {key[2]: row["epoch"] for key, row in answered.items()} == {1: 0, 2: 1, 3: 2, 4: 3, 5: 3, 6: 3, 7: 4}
     assert {key[1:]: row["full"] for key, row in answered.items()} == {
@@ -141,7 +141,7 @@ def test_an_answer_says_what_it_knows(moved: Project) -> None:
 
 
 def test_without_groups_each_end_has_one_row(moved: Project) -> None:
-    """Also where no row arrived; ``where`` chooses rows."""
+    """Also if no row arrived; ``where`` selects rows."""
     answered = answers(moved, "every")
     assert sorted(answered) == [(None, "2h", end) for end in range(1, 8)]
     loaded = dict.fromkeys((1,), 1) | {2: 2, 3: 3, 4: 6, 5: 6, 6: 6, 7: 7}
@@ -151,12 +151,12 @@ def test_without_groups_each_end_has_one_row(moved: Project) -> None:
 
 
 def test_check_finds_nothing(moved: Project) -> None:
-    """Synopses and answers hold what every table does."""
+    """Synopses and answers satisfy the rules of every table."""
     assert list(check(moved.root).findings) == []
 
 
 def test_answers_of_the_past_and_their_changes_are_read_as_those_of_other_tables(moved: Project) -> None:
-    """``as_of`` gives the answers that lived then, ``changes`` those that came and those whose `keep` ended."""
+    """``as_of`` gives the answers live at that time; ``changes`` gives new answers and answers whose `keep` ended."""
     with Reader.open(moved.root, as_of=at(3)) as reader:
         rows = reader.scan("grouped").arrow().to_pylist()
     keys = {(row["k"], row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR) for row in rows}
@@ -171,7 +171,7 @@ def test_answers_of_the_past_and_their_changes_are_read_as_those_of_other_tables
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 3, and the files of 6."""
+    """Return the project after the updates up to 3, with the files of 6."""
     project = declared(tmp_path_factory.mktemp("begun"), spark)
     for hour in (1, 2, 3):
         land(project, hour)
@@ -181,14 +181,14 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def plain(found: dict[tuple[Any, ...], dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Answers without what only their files say."""
+    """Return answers without the columns of their position in files."""
     columns = ("sub_index", "exp_block")
     return {key: {name: value for name, value in row.items() if name not in columns} for key, row in found.items()}
 
 
 @pytest.mark.parametrize("kind", ["a", "synopsis", "grouped"])
 def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Project, tmp_path: Path) -> None:
-    """After the stream's commit, a synopsis's or an answer's: what is there afterwards is what would have been."""
+    """After the commit of the stream, a synopsis or an answer: the result equals an undisturbed update."""
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(_options(6))
     assert plan is not None
@@ -202,7 +202,7 @@ def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Proj
 
 
 def test_a_file_that_goes_before_its_synopsis_is_written_leaves_its_slots_partial(begun: Project, tmp_path: Path) -> None:
-    """Its stream has the rows, the synopses do not: no window that may miss them is said to be full."""
+    """The stream has the rows, the synopses do not: no window that may miss them is called full."""
     project = begun.copy(tmp_path / "copy")
     plan, _ = project.updater().plan(_options(6))
     assert plan is not None
@@ -221,7 +221,7 @@ def test_a_file_that_goes_before_its_synopsis_is_written_leaves_its_slots_partia
 
 
 def test_going_back_takes_synopses_and_answers_along(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """A rollback answers what is due again without the rows that it took back; once they are loaded again all is as it was."""
+    """A rollback answers due ends again without the removed rows; after they are loaded again everything is as before."""
     project = begun.copy(tmp_path / "copy")
     project.updater().rollback(1)
     assert {row["n"] for key, row in answers(begun, "every").items() if key[2] == 3} == {3}
@@ -235,7 +235,7 @@ def test_going_back_takes_synopses_and_answers_along(begun: Project, moved: Proj
 
 
 def test_a_restatement_gives_each_row_to_its_synopsis_once(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Of all files, and of some: answers that were given stay, the next ones are right."""
+    """Of all files, and of some: earlier answers stay, the next answers are right."""
     project = begun.copy(tmp_path / "copy")
     before = plain(answers(project, "grouped"))
     project.updater().restate("a", since=at(1))
@@ -276,7 +276,7 @@ def test_an_aggregate_of_a_stream_that_is_there_begins_with_its_history(begun: P
 
 
 def test_an_archive_has_the_history_of_rows_that_expired(tmp_path: Path, spark: SparkSession) -> None:
-    """Where landing files are gone: expired rows come from the archive, and only those that were dead on arrival are missing."""
+    """Without landing files, the archive gives expired rows; only rows that were dead on arrival are missing."""
     project = declared(tmp_path, spark)
     project.aggregates = {}
     project.change("a", on_expiry="archive")
@@ -302,7 +302,7 @@ def test_an_archive_has_the_history_of_rows_that_expired(tmp_path: Path, spark: 
 
 
 def test_what_no_aggregate_reads_is_dropped_with_the_last_that_did(begun: Project, tmp_path: Path) -> None:
-    """Its synopses go; its answers stay, frozen, until they are dropped. Other columns are refused with the reason."""
+    """Its synopses are dropped; its answers stay frozen until they are dropped. Other columns are refused with the reason."""
     project = begun.copy(tmp_path / "copy")
     project.aggregates["grouped"]["select"] = {"n": "count(*)"}
     project.declare()
@@ -319,7 +319,7 @@ def test_what_no_aggregate_reads_is_dropped_with_the_last_that_did(begun: Projec
 
 
 def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Path, spark: SparkSession) -> None:
-    """Its extremes, and the hours of its window: until the next update the receipt of an erasure tells of them."""
+    """Its extremes and the hours of its window leave with the next update; until then an erasure's receipt names them."""
     project = declared(tmp_path, spark)
     counts, extremes = {"n": "count(*)", "total": "sum(v)"}, {"low": "min(v)", "high": "max(v)"}
     project.aggregates = {
@@ -365,7 +365,7 @@ def test_what_a_dropped_aggregate_alone_used_leaves_shared_synopses(tmp_path: Pa
 
 
 def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path) -> None:
-    """From synopses and answers; the receipt says which aggregates keep a part of the rows in their numbers."""
+    """From synopses and answers; the receipt names the aggregates whose numbers still include the rows."""
     project = begun.copy(tmp_path / "copy")
     _, receipt = project.updater().erase("a", ["a"])
     assert receipt is not None
@@ -377,7 +377,7 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
 
 
 def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
-    """Which synopses, what they hold, who reads them too, and when windows are due next."""
+    """The synopses, their contents, their other readers, and when windows are due next."""
     catalog = moved.updater().catalog
     explanation = explained_aggregate(catalog, "grouped", moved.epoch)
     assert explanation is not None
@@ -410,7 +410,7 @@ def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
 def test_files_that_are_left_for_another_epoch_are_waited_for(
     tmp_path: Path, spark: SparkSession, moved: Project, set_limits: Callable[..., None]
 ) -> None:
-    """An end is answered once all files of its slot are loaded, though they take several epochs."""
+    """An end is answered after all files of its slot are loaded, which may take several epochs."""
     project = declared(tmp_path, spark)
     land(project, 1)
     project.update(1)
@@ -427,7 +427,7 @@ def test_files_that_are_left_for_another_epoch_are_waited_for(
 
 
 def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Outsiders changed it: once that is taken back, all that was due is answered with all that came."""
+    """Outsiders changed the stream: after the change is taken back, all due ends are answered with all rows."""
     project = begun.copy(tmp_path / "copy")
     DeltaTable(str(project.root / "tables" / "a")).delete("k = 'b'")
     project.update(6)
@@ -442,7 +442,7 @@ def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved:
 
 
 def test_answers_that_stood_still_say_what_they_miss(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Outsiders changed the answers, and the stream went on: of windows whose slots have gone meanwhile none is full."""
+    """Outsiders changed the answers, and the stream continued: no window whose slots have left is full."""
     project = begun.copy(tmp_path / "copy")
     DeltaTable(str(project.root / "tables" / "every")).delete("n = 3")
     project.update(6)
@@ -457,7 +457,7 @@ def test_answers_that_stood_still_say_what_they_miss(begun: Project, moved: Proj
 
 
 def test_a_group_whose_expression_fails_is_null_and_not_full(begun: Project, tmp_path: Path) -> None:
-    """Rows that it fails on count in no value; other groups stay as they are."""
+    """Rows for which it fails count in no value; other groups do not change."""
     project = begun.copy(tmp_path / "copy")
     grouped = {"from": "a", "group_by": ["CAST(100 / (v + 3) AS int) AS part"], "select": {"n": "count(*)"}, "keep": "8h"}
     project.aggregates["parts"] = {**grouped, "windows": ["1h"], "search_key": "window_end"}

@@ -24,7 +24,7 @@ STOPS = (Point.STEP_READY, Point.STEP_COMMITTED)
 
 
 def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows of all slots that it passes are in the answers, though they are dead on arrival; so are late ones."""
+    """Answers include rows of all passed slots, also late rows and rows that are dead on arrival."""
     drawn = Drawn(declare(Project(tmp_path, spark)), random.Random(1))  # noqa: S311 - rows of a test
     drawn.update(1)
     drawn.update(12)
@@ -36,7 +36,7 @@ def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkS
 
 @pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(6)])
 def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Before and after a step's commit, of a stream, synopses and answers; each update finishes what was begun."""
+    """Before and after the commit of a stream, synopses and answers; the next update finishes the stopped one."""
     drawn = Drawn(declare(Project(tmp_path, spark)), random.Random(part))  # noqa: S311 - rows of a test
     drawn.update(1)
     for number in range(3):
@@ -103,7 +103,7 @@ def test_a_coarser_grid_of_times_keeps_what_synopses_know(tmp_path: Path, spark:
 
 
 def other_grids(drawn: Drawn) -> None:
-    """Go from 2 to 3 hours, and back to 1: windows that reach back further are not full, live rows are known at once."""
+    """Change the grid from 2 to 3 hours, and back to 1: windows that reach back are not full, live rows are known at once."""
     project = drawn.project
     drawn.windows = {**drawn.windows, "6h": (6, 3)}
     project.aggregates = {name: {**keys, "windows": ["6h"], "every": "3h"} for name, keys in project.aggregates.items()}
@@ -126,7 +126,7 @@ def other_grids(drawn: Drawn) -> None:
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(3)])
 def test_what_is_said_to_be_full_is(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Also of late answers that there was no time for, and of windows that are declared later, shorter, and longer again."""
+    """Also late answers for which there was no time, and windows that are declared later, shorter, and longer again."""
     draw = random.Random(seed)  # noqa: S311 - rows of a test
     longer = {**WINDOWS, "14h": (14, 2)}
     project = Project(tmp_path, spark)

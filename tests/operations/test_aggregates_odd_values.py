@@ -60,7 +60,7 @@ GROUPED: dict[str, tuple[dict[str, object], str]] = {
 
 @dataclass
 class House:
-    """A project, what each of its files has, and which files each epoch knows."""
+    """A project, the rows of each of its files, and the number of files that each epoch knows."""
 
     project: Project
     draw: random.Random
@@ -69,7 +69,7 @@ class House:
     now: float = 0
 
     def update(self, hours: float, rows: int = 40, **options: object) -> None:
-        """Move by so many hours; rows arrive before and after the last update."""
+        """Move by ``hours``; rows arrive before and after the last update."""
         before, self.now = self.now, self.now + hours
         if rows:
             spans = [(before, self.now), (max(before - 5, 0.01), self.now), (self.now - min(hours, 3), self.now)]
@@ -79,7 +79,7 @@ class House:
         self.note(len(self.files))
 
     def note(self, files: int) -> None:
-        """Write down that the new epochs know the first so many files."""
+        """Record the number of files that the new epochs know."""
         for number in self.project.numbers:
             self.known.setdefault(number, files)
 
@@ -91,12 +91,12 @@ class House:
         return {**values, "b": begins, "e": ends}
 
     def rows(self, epoch: int) -> pa.Table:
-        """The rows that an epoch knows."""
+        """Return the rows that an epoch knows."""
         return pa.Table.from_pylist([row for file in self.files[: self.known[epoch]] for row in file], SCHEMA)
 
 
 def built(directory: Path, spark: SparkSession, **warehouse: object) -> House:
-    """Every aggregate of :data:`GROUPED`, each for all windows."""
+    """Return a house with every aggregate of :data:`GROUPED`, each for all windows."""
     streams = {"a": stream(columns=COLUMNS, max_lifetime="8h", format="parquet")}
     common = {"from": "a", "select": SELECT, "windows": [*WINDOWS], "every": ["2h", "2h", "6h"], "keep": "2400h"}
     aggregates = {name: {**common, **keys} for name, (keys, _) in GROUPED.items()}
@@ -105,14 +105,14 @@ def built(directory: Path, spark: SparkSession, **warehouse: object) -> House:
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two values are equal: NaN equals NaN, and sums of floats may differ in the last digits."""
+    """Return whether two values are equal: NaN equals NaN, and sums of floats may differ in the last digits."""
     if isinstance(left, float) and isinstance(right, float):
         return (math.isnan(left) and math.isnan(right)) or left == right or math.isclose(left, right, rel_tol=1e-9)
     return left == right
 
 
 def key_of(values: tuple[object, ...]) -> tuple[object, ...]:
-    """Groups as they compare: all NaN are one, and both zeros."""
+    """Return groups as they are compared: all NaN are equal, and both zeros."""
     return tuple(value if not isinstance(value, float) else "NaN" if math.isnan(value) else value + 0.0 for value in values)
 
 
@@ -148,7 +148,7 @@ def expected(connection: duckdb.DuckDBPyConnection, groups: str, where: str) -> 
 
 
 def between(values: list[float], share: float) -> float | None:
-    """The percentile as Spark has it."""
+    """Return the percentile as Spark calculates it."""
     if not values:
         return None
     position = (len(values) - 1) * share
@@ -158,7 +158,7 @@ def between(values: list[float], share: float) -> float | None:
 
 
 def require_sound(house: House, most: int = 60) -> int:
-    """Compare a part of the full answers, the newest ones included, with DuckDB's over what their epochs know."""
+    """Compare some of the full answers, including the newest, with DuckDB's answers over the rows their epochs know."""
     compared = 0
     for name, (keys, groups) in GROUPED.items():
         if name not in house.project.aggregates:
@@ -194,7 +194,7 @@ def require_sound(house: House, most: int = 60) -> int:
 
 @pytest.mark.long
 def test_odd_values_are_counted_as_a_query_counts_them(tmp_path: Path, spark: SparkSession) -> None:
-    """With late rows and updates without rows, over months without an update, and over both changes of summer time."""
+    """With late rows and empty updates, over months without an update, and over both changes of summer time."""
     house = built(tmp_path, spark)
     house.update(2)
     house.update(4)
@@ -227,7 +227,7 @@ def test_odd_values_are_counted_as_a_query_counts_them(tmp_path: Path, spark: Sp
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(4)])
 def test_aggregates_that_come_and_go_share_what_is_true(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Two over one stream, one or both of which are declared at each update, with a restatement and rollbacks between."""
+    """Two aggregates of one stream, one or both declared at each update, with a restatement and rollbacks in between."""
     house = built(tmp_path, spark)
     aggregates, draw = dict(house.project.aggregates), random.Random(seed)  # noqa: S311 - choices of a test
     compared = 0

@@ -1,4 +1,4 @@
-"""Aggregates over views against brute force: the view has the rows of its stream, by two selections that are put together."""
+"""Aggregates over views against brute force: two selections together give the view the rows of its stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS = "SELECT k, v FROM a WHERE v < 3 UNION ALL SELECT k, v FROM below WHERE v
 
 
 def over_view(directory: Path, spark: SparkSession) -> Project:
-    """A view over the stream and a view of it, and an aggregate of each kind over that."""
+    """Return a view over the stream, a view of it, and an aggregate of each kind over that."""
     project = Project(directory, spark)
     project.views = {
         "below": {"sql": "SELECT k, v FROM a", "search_key": "k", "short_lived": "report"},
@@ -42,14 +42,14 @@ def over_view(directory: Path, spark: SparkSession) -> Project:
 
 
 def require_top(project: Project) -> None:
-    """Compare the view of answers with them."""
+    """Compare the view of answers with the answers."""
     shown = sorted((row["k"], row["window_end"], row["n"]) for row in project.live("top"))
     assert shown == sorted((row["k"], row["window_end"], row["n"]) for row in project.live("arrived") if row["n"] > 1)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(6)])
 def test_full_answers_equal_brute_force(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that lived between two updates count, and late ones; after rollbacks and restatements nothing is said to be full."""
+    """Late rows and rows that lived between two updates count; after rollbacks and restatements no answer is called full."""
     draw = random.Random(seed)  # noqa: S311 - rows of a test
     drawn = Drawn(over_view(tmp_path, spark), draw)
     drawn.update(draw.randrange(1, 3))
@@ -79,7 +79,7 @@ def test_full_answers_equal_brute_force(seed: int, tmp_path: Path, spark: SparkS
 
 @pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(6)])
 def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Before and after a step's commit; what lived between two updates is found once more by who finishes."""
+    """Before and after a step's commit; the finishing update finds the rows that lived between two updates again."""
     drawn = Drawn(over_view(tmp_path, spark), random.Random(part))  # noqa: S311 - rows of a test
     drawn.update(1)
     drawn.update(1)
@@ -97,7 +97,7 @@ SELECTED = {"n": "count(*)", "high": "max(w)"}
 
 
 def joined(directory: Path, spark: SparkSession, **keys: object) -> Project:
-    """Two streams, their join, and what arrives in it by key."""
+    """Return two streams, their join, and the arrivals of the join by key."""
     streams = {name: stream(landing=f"landing/{name}", columns=COLUMNS, max_lifetime="3h") for name in ("a", "b")}
     views: dict[str, dict[str, object]] = {"pairs": {"sql": PAIRS, "search_key": "k", "short_lived": "report"}}
     common = {"from": "pairs", "group_by": ["k"], "select": SELECTED, "keep": "200h"}
@@ -110,7 +110,7 @@ def joined(directory: Path, spark: SparkSession, **keys: object) -> Project:
 
 
 def land(project: Project, draw: random.Random, since: float, until: float) -> None:
-    """Put a file down in each landing directory whose rows arrive between two instants."""
+    """Land a file in each landing directory, with rows that arrive between two instants."""
     for name in ("a", "b"):
         rows = [(draw.choice("xy"), draw.randrange(10**6), draw.uniform(since, until), draw.uniform(0.1, 2.5)) for _ in range(5)]
         rows.append(("x", draw.randrange(10**6), until - 0.2, 1.0))
@@ -119,14 +119,14 @@ def land(project: Project, draw: random.Random, since: float, until: float) -> N
 
 
 def results(project: Project) -> set[tuple[object, ...]]:
-    """Every result that the view ever had, seen by an epoch or not."""
+    """Return every result that the view ever had, whether an epoch had it or not."""
     rows = [row for number in project.numbers for row in project.live("pairs", number)]
     all_rows = (*rows, *project._side("restored", "pairs", None))
     return {tuple(row[name] for name in ("k", "v", "w", "_ts", "_exp", "at", "bt")) for row in all_rows}
 
 
 def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tuple[int, int]]:
-    """The full answers, by length, end (hours) and key."""
+    """Return the full answers, by length, end (hours) and key."""
     return {
         (row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR, row["k"]): (row["n"], row["high"])
         for row in project.stored(table)
@@ -135,7 +135,7 @@ def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tupl
 
 
 def require_paired(project: Project, ends: Iterable[int]) -> int:
-    """Compare the answers of windows with a length for each part with a query over all results; return how many there are."""
+    """Compare the answers with a length for each part with a query over all results; return their number."""
     all_results = [(row[0], row[2], *map(hour, row[3:])) for row in results(project)]
     answers = {
         (row["window_length"], hour(row["window_end"]), row["k"]): (row["n"], row["high"], row["kinds"], row["full"])
@@ -153,12 +153,12 @@ def require_paired(project: Project, ends: Iterable[int]) -> int:
 
 
 def hour(instant: object) -> float:
-    """Hours since the anchor."""
+    """Return hours since the anchor."""
     return (to_micros(instant) - ANCHOR) / HOUR  # type: ignore[arg-type]
 
 
 def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: SparkSession) -> None:
-    """A result arrives with the later of its parts; those that nobody could see count as the others."""
+    """A result arrives with the later of its parts; results that nobody could see count too."""
     project, draw = joined(tmp_path, spark), random.Random(3)  # noqa: S311 - rows of a test
     often = {"item": "k", "above": 0.1, "exact": True}
     project.aggregates["often"] = {"from": "pairs", "over": "live", "frequent": often, "windows": ["3h"], "keep": "9h"}
@@ -193,7 +193,7 @@ def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: S
 
 
 def paired(directory: Path, spark: SparkSession) -> Project:
-    """Only aggregates whose windows have a length for each part; one of them asks for the same less often."""
+    """Return aggregates whose windows all have a length for each part; one of them is due less often."""
     project = joined(directory, spark)
     del project.aggregates["met"]
     project.aggregates["rare"] = {**project.aggregates["paired"], "every": "2h"}
@@ -202,14 +202,14 @@ def paired(directory: Path, spark: SparkSession) -> Project:
 
 
 def require_rare(project: Project) -> None:
-    """What is asked less often is a part of what is asked more often."""
+    """Require that the answers that are due less often are a part of the others."""
     names = ("window_length", "window_end", "k", "n", "high", "kinds", "epoch")
     rare, often = ({tuple(row[name] for name in names) for row in project.stored(table)} for table in ("rare", "paired"))
     assert rare == {row for row in often if hour(row[1]) % 2 == 0}
 
 
 def test_windows_of_both_parts_after_going_back_and_loading_again(tmp_path: Path, spark: SparkSession) -> None:
-    """A rollback, a restatement of either input, and late rows: each answer counts the results that live, once."""
+    """A rollback, restatements of either input, and late rows: each answer counts each live result once."""
     project, draw = paired(tmp_path, spark), random.Random(5)  # noqa: S311 - rows of a test
     for now in (1, 2, 3):
         land(project, draw, now - 0.99, now)
@@ -247,7 +247,7 @@ def test_a_stop_at_each_step_leaves_answers_about_both_parts_once(part: int, tmp
 
 
 def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: SparkSession) -> None:
-    """What lives when a changed view is built was counted already; windows that reach back to then are not full."""
+    """Rows that are live when a changed view is built were counted already; windows that reach back to it are not full."""
     project, draw = joined(tmp_path, spark), random.Random(5)  # noqa: S311 - rows of a test
     project.aggregates["alive"] = {**project.aggregates["met"], "over": "live"}
     project.declare()
@@ -273,7 +273,7 @@ def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: Spar
 
 
 def test_limited_time_does_not_answer_before_the_view_has_moved(tmp_path: Path, spark: SparkSession) -> None:
-    """The stream has an aggregate, too, which is answered before views move; those over them wait for their rows."""
+    """An aggregate of the stream is answered before views move; aggregates of views wait for the views' rows."""
     common = {"group_by": ["k"], "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "9h"}
     project = Project(tmp_path, spark, {"a": stream(columns=COLUMNS, max_lifetime="3h")}, warehouse={"aggregate_time": "1h"})
     project.views = {"rows": {"sql": "SELECT k, v FROM a", "search_key": "k", "short_lived": "report"}}
@@ -292,7 +292,7 @@ def test_limited_time_does_not_answer_before_the_view_has_moved(tmp_path: Path, 
 
 
 def test_where_the_view_stands_still_due_ends_wait(tmp_path: Path, spark: SparkSession) -> None:
-    """Its query fails for a row; answers of all ends that passed come once it is built, none of them counts a row twice."""
+    """Its query fails for a row; after it is built, all passed ends are answered, and no answer counts a row twice."""
     project, draw = joined(tmp_path, spark), random.Random(7)  # noqa: S311 - rows of a test
     project.views["pairs"]["sql"] = "SELECT a.k, a.v, b.v AS w, 1 / (a.v - 77) AS never FROM a JOIN b ON a.k = b.k"
     del project.aggregates["paired"]
@@ -326,7 +326,7 @@ def test_where_the_view_stands_still_due_ends_wait(tmp_path: Path, spark: SparkS
 
 
 def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, spark: SparkSession) -> None:
-    """Groups may show the key, so such an aggregate goes first; one of counts and sums stays, and the receipt says so."""
+    """Groups may show the key, so such an aggregate goes first; counts and sums stay, and the receipt says so."""
     project, draw = joined(tmp_path, spark), random.Random(9)  # noqa: S311 - rows of a test
     project.aggregates["all"] = {"from": "pairs", "select": {"n": "count(*)"}, "windows": ["3h"], "keep": "9h"}
     project.declare()
@@ -379,7 +379,7 @@ def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession
 
 
 def test_what_a_view_got_by_a_migration_is_counted_once(tmp_path: Path, spark: SparkSession) -> None:
-    """A view that failed is built by a migration, which adds to no synopsis: the next update adds what it has and they do not."""
+    """A migration builds a failed view and adds to no synopsis: the next update adds the rows that synopses lack."""
     project, draw = joined(tmp_path, spark), random.Random(13)  # noqa: S311 - rows of a test
     project.views["pairs"]["sql"] = "SELECT a.k, a.v, b.v AS w, 1 / (a.v - 77) AS never FROM a JOIN b ON a.k = b.k"
     del project.aggregates["paired"]

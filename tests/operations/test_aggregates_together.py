@@ -1,4 +1,4 @@
-"""Synopses that Spark calculates: one job for all of a stream, however many aggregates there are."""
+"""Synopses that Spark calculates: one job for all aggregates of a stream, however many."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = [("a", "x", 1), ("a", "y", 2), ("b", "x", 3), ("b", "y", 40)]
 
 
 def declared(directory: Path, spark: SparkSession, names: str) -> Project:
-    """Some of eight aggregates, of which only the last shares synopses; conditions are Spark's to evaluate."""
+    """Return some of eight aggregates, of which only the last shares synopses; Spark evaluates the conditions."""
     common = {"from": "a", "windows": ["1h", "2h"], "every": "1h", "keep": "9h"}
     declarations: dict[str, dict[str, object]] = {
         "k": {**common, "group_by": ["k"], "where": "v < 10", "select": {"n": "count(*)", "kinds": "count(DISTINCT g)"}},
@@ -56,7 +56,7 @@ def jobs(project: Project, spark: SparkSession) -> int:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, int]:
-    """All eight after three updates, and how many jobs the last one took."""
+    """Return the project with all eight after three updates, and the number of jobs of the last."""
     project = declared(tmp_path_factory.mktemp("many"), spark, "kghoipqr")
     return project, jobs(project, spark)
 
@@ -64,7 +64,7 @@ def many(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple
 def test_aggregates_share_the_job_of_their_stream(
     many: tuple[Project, int], tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Eight synopses take as many jobs as one does, and every answer is that of its own query."""
+    """Eight synopses take as many jobs as one, and every answer equals its own query."""
     project, job_count = many
     assert job_count == jobs(declared(tmp_path / "one", spark, "g"), spark)
     newest = {name: [row for row in project.stored(name) if row["window_length"] == "2h"] for name in "kghoi"}
@@ -77,7 +77,7 @@ def test_aggregates_share_the_job_of_their_stream(
 
 
 def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]) -> None:
-    """Its answers are those of its own query, and `explain` names the conditions that it reads."""
+    """Its answers equal its own query, and `explain` names the conditions that it reads."""
     project, _ = many
     newest = [row for row in project.stored("r") if row["window_length"] == "2h" and row["epoch"] == 2]
     assert {row["k"]: (row["n"], row["m"], row["full"]) for row in newest} == {"a": (2, 1.0, True), "b": (4, 21.5, True)}
@@ -90,7 +90,7 @@ def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]
 
 
 def test_a_condition_that_is_left_of_others_has_no_synopsis(tmp_path: Path, spark: SparkSession) -> None:
-    """`v = 2` is `v IN (1, 2)` less `v = 1`, of the hours that both know; the groups of which no row is left have no answer."""
+    """`v = 2` is `v IN (1, 2)` minus `v = 1`, for the hours that both know; groups without a remaining row have no answer."""
     project = declared(tmp_path, spark, "p")
     common = {"from": "a", "windows": ["1h", "2h"], "keep": "9h", "group_by": ["k"], "select": {"n": "count(*)", "t": "sum(v)"}}
     later = {2: ("w", "v IN (1, 2)", {}), 3: ("x", "v = 2", {}), 4: ("y", "v = 2", {"select": {"low": "min(v)"}})}

@@ -1,4 +1,4 @@
-"""``on_expiry = "archive"``: what expired from a stream is in its archive, once, from the same epoch on.
+"""``on_expiry = "archive"``: rows that expired from a stream are in its archive, once, from the same epoch on.
 
 Rows of one key each; an update in every hour but 4, blocks of two hours in ``a``, sub-indices rewritten in ``b``::
 
@@ -84,7 +84,7 @@ def _hours(instant: object) -> float:
 
 
 def ended(by: float, *hours: int) -> Counter[tuple[str, float, float]]:
-    """Return what must be in an archive: rows of files of some hours that were live then and have ended."""
+    """Return the expected rows of an archive: rows of the files of some hours that were live then and have ended."""
     rows = Counter[tuple[str, float, float]]()
     for hour in hours or ROWS:
         rows.update((key, begins, ends) for key, begins, ends in ROWS[hour] if hour < ends <= by)
@@ -104,7 +104,7 @@ def copy(kept: Project, tmp_path: Path) -> Project:
 
 
 def test_what_the_warehouse_knows_of_an_archive(kept: Project) -> None:
-    """It is listed and described as what it is, and nothing warns of it; the update told how many rows it got."""
+    """It is listed and described as an archive, nothing warns of it, and the update reports how many rows it got."""
     shown = status(kept.directory, verbose=False, expanded=False)
     assert [warning for warning in shown.warnings if "archive" in warning] == []
     tables = {name: kind for rows in inspection.tables(kept.directory).result.rows(10) for name, kind in rows}
@@ -123,7 +123,7 @@ def _described(project: Project, table: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_an_archive_has_what_expired_at_every_epoch(kept: Project, name: str) -> None:
-    """Once each, whether the stream drops its files unread or rewrites them, sealed or not, and so tell its changes."""
+    """Each row once, whether the stream drops its files unread or rewrites them, sealed or not."""
     for number, hour in enumerate(HOURS):
         assert archived(kept, name, number) == ended(hour), hour
     assert ended(HOURS[-1]).total() == 6
@@ -150,7 +150,7 @@ def test_an_archive_is_a_table_as_any_other(kept: Project) -> None:
 
 
 def test_an_update_that_is_stopped_archives_each_row_once(tmp_path: Path, spark: SparkSession) -> None:
-    """Again and again, at one moment after the other: readers have the epoch before, and a later update completes it."""
+    """Stopped at one moment after the other: readers have the epoch before, and a later update completes it."""
     project = declared(tmp_path / "project", spark)
     del project.streams["b"]
     run(project, HOURS[:1])
@@ -182,7 +182,7 @@ def _planned(project: Project, hour: int) -> tuple[Step, ...]:
 
 
 def test_an_archive_that_is_declared_later_has_what_expires_from_then_on(tmp_path: Path, spark: SparkSession) -> None:
-    """What expired before is gone; switched off it is kept as it is, until it is dropped."""
+    """Earlier expired rows are missing; switched off, it stays unchanged until it is dropped."""
     project = declared(tmp_path / "project", spark)
     del project.streams["b"]
     project.change(on_expiry=None)
@@ -204,7 +204,7 @@ def test_an_archive_that_is_declared_later_has_what_expires_from_then_on(tmp_pat
 
 
 def test_going_back_takes_an_archive_back_and_archives_what_has_expired_since(copy: Project) -> None:
-    """It has what there would be had the updates since found no file; the rows of forgotten files come again with these."""
+    """As if the updates since had found no file; the rows of forgotten files come again with the files."""
     copy.updater().rollback(1)
     assert archived(copy) == ended(6, 1, 2)
     assert copy.keys() == "t"
@@ -213,7 +213,7 @@ def test_going_back_takes_an_archive_back_and_archives_what_has_expired_since(co
 
 
 def test_restating_leaves_an_archive_as_it_is(copy: Project) -> None:
-    """What had expired stays as it was shown; columns that the archive has not are refused before anything is written."""
+    """Expired rows stay as they were; columns that the archive lacks are refused before anything is written."""
     copy.change(expires="timestampadd(MINUTE, 30, e)")
     copy.updater().restate("a", since=at(1))
     assert archived(copy) == ended(6)
@@ -224,7 +224,7 @@ def test_restating_leaves_an_archive_as_it_is(copy: Project) -> None:
 
 
 def test_an_erased_key_leaves_the_archive_too(copy: Project) -> None:
-    """And the proof looks there; the archive of a stream is not erased by itself."""
+    """The proof reads the archive too; a stream's archive cannot be erased by itself."""
     with pytest.raises(UsageError, match='erase the rows of "a"'):
         copy.updater().erase("a_archive", ["u"])
     for hour in ROWS:

@@ -1,4 +1,4 @@
-"""A backup is a whole warehouse of one epoch, whatever goes on beside it; restoring brings it back and nothing else."""
+"""A backup is a whole warehouse of one epoch, whatever happens meanwhile; a restore brings back exactly that."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ NAMES = ("norebuild", "past", "unfinished", "wave")
 
 @pytest.fixture(params=NAMES)
 def frozen(request: pytest.FixtureRequest, tmp_path: Path) -> Frozen:
-    """A warehouse that has been through much."""
+    """Return a warehouse with a long history."""
     return thawed(HERE / "61b4f80" / request.param, tmp_path / "project")
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Frozen:
-    """A small one."""
+    """Return a small warehouse."""
     return thawed(HERE / "61b4f80" / "wave", tmp_path / "project")
 
 
@@ -61,7 +61,7 @@ def waiting(frozen: Frozen) -> set[tuple[str, str]]:
 
 
 def test_it_is_brought_back_whole(frozen: Frozen, tmp_path: Path) -> None:
-    """All answers, what is known of landing files, what waits: as in the warehouse; `check` passes on both."""
+    """All answers, the known landing files, and the waiting rows are as in the warehouse; `check` passes on both."""
     made = back_up(frozen.root, frozen.directory / "warehouse.toml", tmp_path / "backup", now=1)
     assert made.linked > 0
     assert verify(tmp_path / "backup") == read_backup(tmp_path / "backup") == made
@@ -81,7 +81,7 @@ def test_it_is_brought_back_whole(frozen: Frozen, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rebuild", "unfinished"])
 def test_an_update_goes_on_from_it(name: str, tmp_path: Path, spark: SparkSession) -> None:
-    """It loads exactly what was not loaded, with the rows of the warehouse that was never lost."""
+    """It loads exactly the files that were not loaded, with the same rows as the original warehouse."""
     frozen = thawed(HERE / "61b4f80" / name, tmp_path / "project", spark)
     back_up(frozen.root, frozen.directory / "warehouse.toml", tmp_path / "backup", now=1)
     again = restored(tmp_path / "backup", tmp_path / "again", frozen)
@@ -94,7 +94,7 @@ def test_an_update_goes_on_from_it(name: str, tmp_path: Path, spark: SparkSessio
 
 
 def test_what_goes_on_beside_it(small: Frozen, tmp_path: Path) -> None:
-    """New epochs, retired ones, files that vacuums delete at any moment: it is of one epoch that was readable to the end."""
+    """With new epochs, retired epochs and files that vacuums delete at any moment, it has one epoch, readable to the end."""
     root, moments = small.root, 0
 
     def move_on() -> None:
@@ -132,7 +132,7 @@ def test_what_goes_on_beside_it(small: Frozen, tmp_path: Path) -> None:
 
 
 def test_one_that_was_stopped_is_none(small: Frozen, tmp_path: Path) -> None:
-    """At any moment; it is not restored, and the next run makes it whole."""
+    """At any moment; it cannot be restored, and the next run completes it."""
 
     class StoppedError(Exception):
         pass
@@ -156,7 +156,7 @@ def test_one_that_was_stopped_is_none(small: Frozen, tmp_path: Path) -> None:
 
 
 def test_nothing_is_overwritten(small: Frozen, tmp_path: Path) -> None:
-    """A directory that is not empty, a root that is there, a root in a store, a backup with a damaged or missing file."""
+    """A directory that is not empty, an existing root, a root in a store, a backup with a damaged or missing file."""
     configuration, target = small.directory / "warehouse.toml", tmp_path / "backup"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
@@ -196,7 +196,7 @@ def flipped(path: Path) -> None:
 
 
 def some_file(frozen: Frozen, kind: str) -> Path:
-    """Return a file that a backup takes along."""
+    """Return a file that a backup includes."""
     newest = newest_epoch(frozen.root)
     assert newest is not None
     state = newest.table("a")
@@ -222,7 +222,7 @@ KINDS = ("data file", "record", "shard", "commit", "zero-row file")
 @pytest.mark.parametrize("damage", [flipped, lambda path: path.unlink()], ids=["flipped", "missing"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_is_not_backed_up(small: Frozen, tmp_path: Path, kind: str, damage: Callable[[Path], None]) -> None:
-    """Whatever is damaged or missing is named, after one more try at the most, and there is no backup."""
+    """A damaged or missing file is named after at most one more try, and there is no backup."""
     newest = newest_epoch(small.root)
     assert newest is not None
     write_ledger(small.root, replace(newest, number=newest.number - 2))
@@ -237,7 +237,7 @@ def test_damage_is_not_backed_up(small: Frozen, tmp_path: Path, kind: str, damag
 
 
 def test_checkpoints_that_are_torn_or_incomplete_are_left_out(small: Frozen, tmp_path: Path) -> None:
-    """A crash or another writer left them; what is restored is opened from the commits."""
+    """A crash or another writer left them; the restored warehouse is opened from the commits."""
     newest = newest_epoch(small.root)
     assert newest is not None
     for state in newest.tables:
@@ -259,7 +259,7 @@ def test_checkpoints_that_are_torn_or_incomplete_are_left_out(small: Frozen, tmp
 
 @pytest.mark.parametrize("there", ["nothing", "empty", "warehouse"])
 def test_a_root_that_is_a_link_stays_one(small: Frozen, tmp_path: Path, there: str) -> None:
-    """What it leads to is replaced, on the disk where that is."""
+    """The link's target is replaced, on the target's disk."""
     back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -285,7 +285,7 @@ def test_a_root_that_is_a_link_stays_one(small: Frozen, tmp_path: Path, there: s
 def test_a_restore_that_fails_leaves_the_project_as_it_was(
     small: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, there: bool
 ) -> None:
-    """No ``warehouse.toml`` of its own, no part of a root; the root that was to give way is where it was."""
+    """No ``warehouse.toml`` and no part of a root are left; the former root is where it was."""
     back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
     directory = small.directory if there else tmp_path / "again"
     before = {path for path in tmp_path.rglob("*") if not path.name.startswith(".update")}
@@ -327,7 +327,7 @@ def test_a_backup_that_names_files_elsewhere_is_refused(small: Frozen, tmp_path:
 
 
 def test_a_full_disk_stops_a_backup(small: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so, and the next run makes it whole."""
+    """The backup fails with an error, and the next run completes it."""
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "there")
@@ -341,7 +341,7 @@ def test_a_full_disk_stops_a_backup(small: Frozen, tmp_path: Path, monkeypatch: 
 
 
 def test_a_view_that_was_found_to_differ_is_told_of_after_a_restore(small: Frozen, tmp_path: Path) -> None:
-    """What verifications found of its views, and when, is in it; nothing of a view that its epoch does not have."""
+    """The backup has the results and times of verifications of its views; nothing of a view that its epoch lacks."""
     newest = newest_epoch(small.root)
     assert newest is not None
     view = next(state.name for state in newest.tables if state.kind == "view")
@@ -356,7 +356,7 @@ def test_a_view_that_was_found_to_differ_is_told_of_after_a_restore(small: Froze
 
 
 def test_shards_of_the_ledger_are_in_it(small: Frozen, tmp_path: Path) -> None:
-    """So that nothing is loaded twice, however long ago it was."""
+    """No file is loaded twice, however long ago it was loaded."""
     newest = newest_epoch(small.root)
     assert newest is not None
     write_ledger(small.root, newest)

@@ -1,4 +1,4 @@
-"""A commit is made on the entry that its plan starts from and no other; what is given up is taken back, not removed.
+"""A commit is made on the base entry of its plan and on no other; a given-up commit is taken back, not removed.
 
 Somebody else commits while an update is held, between the steps and between a step's rows and its commit::
 
@@ -53,7 +53,7 @@ def foreign(table: Path) -> LogEntry:
 @pytest.mark.parametrize("point", [Point.STEP_STARTED, Point.STEP_READY, Point.STAGED])
 @pytest.mark.parametrize("table", ["tables/a", "deferred/a", "rejected/a"])
 def test_who_commits_meanwhile_is_not_built_upon(begun: Project, point: Point, table: str) -> None:
-    """Whichever table it is, and however late: the commit is made above theirs, which stays and was taken back."""
+    """In any table, however late: the commit is made above the other commit, which stays and was taken back."""
     made: list[LogEntry] = []
 
     def other(moment: Moment) -> None:
@@ -74,7 +74,7 @@ def test_who_commits_meanwhile_is_not_built_upon(begun: Project, point: Point, t
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["with its sum", "of an older build"])
 def test_a_base_of_the_same_number_is_no_base(begun: Project, recorded: bool) -> None:
-    """What the epoch names is known by its content, and the table alone stands still; an older record names who made it."""
+    """The epoch's base is known by its content, and only the table stands still; an older record names the writer."""
     table = begun.root / "tables/a"
     entry = begun.epoch.entry("tables/a")
     assert entry is not None
@@ -152,7 +152,7 @@ def test_given_up_again_and_again(begun: Project) -> None:
 
 
 def test_what_somebody_else_has_built_on_a_lost_commit_is_not_taken_back(begun: Project) -> None:
-    """It is told, whether the commit below has lost its files or cannot be read."""
+    """The error names it, whether the commit below has lost its files or cannot be read."""
     with pytest.raises(StoppedError):
         begun.update(2, observer=stop_at(Point.STEPS_DONE))
     table = begun.root / "tables/a"
@@ -173,7 +173,7 @@ def test_what_somebody_else_has_built_on_a_lost_commit_is_not_taken_back(begun: 
 def test_going_back_starts_from_what_was_put_back_after_a_commit_was_given_up(
     history: Project, tmp_path: Path
 ) -> None:
-    """The restored version is a later one than the plan foresaw; the steps that follow read that."""
+    """The restored version is later than the plan expected; the next steps read that version."""
     project = history.copy(tmp_path / "project")
     undisturbed = project.copy(tmp_path / "undisturbed")
     undisturbed.updater().rollback(0)

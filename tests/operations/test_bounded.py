@@ -1,4 +1,4 @@
-"""What lies below the root does not grow with the number of updates; these need no Spark, since no row arrives."""
+"""The files below the root do not grow with the number of updates; the tests need no Spark, since no row arrives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_files_of_every_kind_stop_growing(tmp_path: Path, set_limits: Callable[.
 
 
 def test_what_retired_epochs_loaded_stays_known(tmp_path: Path, set_limits: Callable[..., object]) -> None:
-    """A file that could not be read is known, and not tried again, long after the epoch that found it is forgotten."""
+    """A file that could not be read stays known, and is not tried again, long after its epoch is forgotten."""
     set_limits(past_records=PAST)
     project = Project(tmp_path / "project", None, warehouse={"retain": f"{RETAINED - 1}h"})
     project.land("torn.csv.gz", b"no gzip")

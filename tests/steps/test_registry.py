@@ -25,7 +25,7 @@ def _example(kind: type[msgspec.Struct]) -> Step:
 
 
 def test_each_step_that_a_plan_may_hold_has_one_kind() -> None:
-    """This test finds a new kind of step without an entry in the registry, or with two."""
+    """The registry has exactly one entry for every kind of step."""
     assert sorted(kind.step.__name__ for kind in KINDS) == sorted(step.__name__ for step in STEPS)
 
 

@@ -36,7 +36,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def keys(path: Path, version: int | None = None) -> list[str]:
-    """Return what delta-rs reads."""
+    """Return the keys that delta-rs reads."""
     return sorted(DeltaTable(str(path), version=version).to_pyarrow_table()["k"].to_pylist())
 
 
@@ -63,7 +63,7 @@ def test_each_version_has_the_files_that_delta_rs_finds(table: Path) -> None:
 
 
 def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
-    """Also a second time, and to nothing; no byte is written again, and each file comes and goes once."""
+    """Also a second time, and to an empty table; no byte is written again, and each file is added and removed once."""
     restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={"epoch": 8}, at=10**15)
     assert keys(table) == keys(table, 3) == ["key 0", "key 1", "key 2", "key 3"]
     (commit,) = commits_after(table, 5)
@@ -81,7 +81,7 @@ def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
 
 
 def test_a_commit_that_was_prepared_before_a_crash_is_made_again(table: Path) -> None:
-    """Links of the first attempt are no hindrance; a version that is taken is never overwritten."""
+    """Links of the first attempt do not prevent it; an existing version is never overwritten."""
     restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
     entry_path(table, 6).unlink()
     restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
@@ -91,7 +91,7 @@ def test_a_commit_that_was_prepared_before_a_crash_is_made_again(table: Path) ->
 
 
 def test_columns_go_back_with_the_files(table: Path) -> None:
-    """A table that was replaced since has its former columns again."""
+    """A table that was replaced in between has its former columns again."""
     before = DeltaTable(str(table)).schema().to_json()
     replace_table(
         table,
@@ -108,7 +108,7 @@ def test_columns_go_back_with_the_files(table: Path) -> None:
 
 
 def test_lost_files_are_named(table: Path) -> None:
-    """Those that are gone, and those of another size."""
+    """Missing files, and files of another size."""
     assert lost_files(table, 4) == []
     first, second, *_ = sorted(replay(table, 4).files)
     (table / first).unlink()
@@ -120,7 +120,7 @@ def test_lost_files_are_named(table: Path) -> None:
 
 
 def test_an_odd_value_or_byte_makes_a_commit_another_or_a_damaged_one(table: Path) -> None:
-    """Whatever is wrong in an entry: it is replayed, or the error says which entry cannot be read."""
+    """Whatever is wrong in an entry: it is replayed, or the error names the entry that cannot be read."""
     entry = entry_path(table, 0)
     content = entry.read_bytes()
     odd = [text.encode() for _, texts in odd_entries(content.decode()) for text in texts]

@@ -1,4 +1,4 @@
-"""Commits taken back by one that follows them; what delta-rs reads is the oracle."""
+"""Commits that a later commit takes back; what delta-rs reads is the oracle."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def keys(path: Path, version: int | None = None) -> list[int]:
-    """Return what delta-rs reads."""
+    """Return the keys that delta-rs reads."""
     return sorted(DeltaTable(path, version=version).to_pyarrow_table()["k"].to_pylist())
 
 
@@ -61,7 +61,7 @@ def _twice(table: Path) -> None:
 @pytest.mark.parametrize("change", [_delete, _optimize, _overwrite, _properties, _twice])
 @pytest.mark.parametrize("summed", [False, True], ids=["commits", "checkpoint"])
 def test_what_was_done_is_taken_back_by_a_commit(table: Path, change: Callable[[Path], None], summed: bool) -> None:
-    """Rows, files, columns and properties are those of before, from commits alone and from a checkpoint of the change."""
+    """Rows, files, columns and properties are as before, from commits alone and from a checkpoint of the change."""
     before, schema = replay(table, 5), DeltaTable(table).schema().to_json()
     change(table)
     if summed:
@@ -84,7 +84,7 @@ def test_what_was_done_is_taken_back_by_a_commit(table: Path, change: Callable[[
 
 
 def test_a_reversal_is_reversed(table: Path) -> None:
-    """Nothing is special about it."""
+    """A reversal is a commit like any other."""
     _delete(table)
     first = reverse(table, 5, entry_at(table, 6), metadata={}, at=0)
     second = reverse(table, 6, first, metadata={}, at=0)
@@ -92,7 +92,7 @@ def test_a_reversal_is_reversed(table: Path) -> None:
 
 
 def test_a_changed_protocol_is_not_taken_back(table: Path) -> None:
-    """Readers and writers that have seen it may rely on it."""
+    """Readers and writers that have seen the protocol may rely on it."""
     DeltaTable(table).alter.add_feature([TableFeatures.AppendOnly], allow_protocol_versions_increase=True)
     with pytest.raises(ValueError, match="protocol"):
         reversal(replay(table, 5), replay(table, 6), 0, {})
@@ -101,7 +101,7 @@ def test_a_changed_protocol_is_not_taken_back(table: Path) -> None:
 
 
 def test_only_an_entry_of_ours_takes_back(table: Path) -> None:
-    """What another writer says in its own metadata hides no commit."""
+    """The metadata of another writer's commit hide no commit."""
     _delete(table)
     actions: list[dict[str, Any]] = [{"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps({"reverses": 5})}}]
     append_entry(table, entry_at(table, 6), actions)
@@ -112,7 +112,7 @@ def test_only_an_entry_of_ours_takes_back(table: Path) -> None:
 
 
 def test_an_entry_follows_its_base_and_no_other(table: Path) -> None:
-    """Of the same number with another content, or with one that somebody else put on it, it is refused and writes nothing."""
+    """If the base has other content, or another writer's entry follows it, the entry is refused and nothing is written."""
     base = entry_at(table, 5)
     content = entry_path(table, 5).read_bytes()
     entry_path(table, 5).write_bytes(content.replace(b'"operation":"WRITE"', b'"operation":"write"'))
@@ -129,7 +129,7 @@ def test_an_entry_follows_its_base_and_no_other(table: Path) -> None:
 
 
 def test_an_entry_that_is_gone_is_no_base(table: Path) -> None:
-    """Nor is one that was never there; without a sum, as older builds recorded, any entry of the number is."""
+    """Nor is an entry that never existed; without a checksum, as in older records, any entry of the number is a base."""
     assert require_entry(table, LogEntry(5)) == entry_at(table, 5)
     for missing in (LogEntry(6), LogEntry(6, "x")):
         with pytest.raises(MissingPartError):
@@ -137,7 +137,7 @@ def test_an_entry_that_is_gone_is_no_base(table: Path) -> None:
 
 
 def test_columns_that_were_changed_come_back(table: Path) -> None:
-    """Of an entry of ours, too."""
+    """Also the columns of our own entry."""
     before = replay(table, 5)
     other = {**before.metadata, "schemaString": '{"type":"struct","fields":[]}'}
     set_columns(table, entry_at(table, 5), {"metaData": other}, {"epoch": 1, "step": 0}, 0)

@@ -1,4 +1,4 @@
-"""What the JVM of a session says is passed on, and never in its way; what a table's session is told."""
+"""Messages of a session's JVM are passed on and never block it; the settings of a table's session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _FullDisk:
 
 @pytest.mark.timeout(30)
 def test_what_cannot_be_said_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe holds 64 KiB: if nobody read on, the JVM would wait for ever."""
+    """A pipe holds 64 KiB: without a reader the JVM would wait for ever."""
     full = _FullDisk()
     monkeypatch.setattr(sys, "stderr", full)
     read_end, write_end = os.pipe()
@@ -47,7 +47,7 @@ def test_what_cannot_be_said_is_read_all_the_same(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of Parquet files, and how hard it works: settings of Spark's own or of Hadoop's."""
+    """The codec of Parquet files and its level: settings of Spark or of Hadoop."""
     codec, level = "spark.sql.parquet.compression.codec", "parquet.compression.codec.zstd.level"
     own = table_session(spark, {})
     assert (own.conf.get(codec), own.conf.get(level)) == ("zstd", "1")
@@ -59,7 +59,7 @@ def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, mon
 
 
 def test_joins_of_few_rows_leave_the_heap_to_others(spark: SparkSession) -> None:
-    """A hash table of a few rows takes 4 MB, not 64, and what is done is forgotten."""
+    """A hash table of a few rows takes 4 MB, not 64, and finished queries are forgotten."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     assert jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes() <= 4 * 1024 * 1024

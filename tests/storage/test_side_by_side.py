@@ -1,4 +1,4 @@
-"""Work on several files at a time: in order, with its errors, and in a process that was forked."""
+"""Work on several files at a time: in order, with its errors, and in a forked process."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _FEW, _MANY = 2, 50
 
 @pytest.fixture
 def gate() -> Iterator[threading.Event]:
-    """What lets work go on."""
+    """Return the event that lets work continue."""
     event = threading.Event()
     yield event
     event.set()
 
 
 def test_results_stand_in_the_order_of_their_items() -> None:
-    """Of none, one and many items."""
+    """With no item, one item and many items."""
     for count in (0, 1, _MANY):
         assert each(lambda item: item * 2, range(count)) == [item * 2 for item in range(count)]
 
 
 def test_an_error_is_raised_once_nothing_is_at_work(gate: threading.Event) -> None:
-    """Who undoes the work after an error meets nobody who still does it."""
+    """A caller that undoes the work after an error finds no thread that still does it."""
     done = []
 
     def work(item: int) -> None:
@@ -47,7 +47,7 @@ def test_an_error_is_raised_once_nothing_is_at_work(gate: threading.Event) -> No
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
-    """Those of the other process are not there."""
+    """The threads of the other process do not exist in it."""
     each(str, range(_FEW))
     begun(lambda: each(str, range(_FEW))).result()
     child = os.fork()
@@ -57,7 +57,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 def test_work_that_was_begun_is_not_done_any_more_once_it_is_ended(gate: threading.Event) -> None:
-    """It may raise an error, which its result then raises."""
+    """Begun work may raise an error, which its result then raises."""
     done, started = [], threading.Event()
 
     def work() -> None:

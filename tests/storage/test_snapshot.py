@@ -108,7 +108,7 @@ def test_dates_and_times_that_python_does_not_have(tmp_path: Path) -> None:
 
 
 def test_missing_parts(tmp_path: Path) -> None:
-    """No table or no log is a missing part; a version that the log does not reach is gone with its epoch."""
+    """A missing table or log is a missing part; a version that the log does not reach is missing with its epoch."""
     with pytest.raises(MissingPartError, match="Restore"):
         read_snapshot(tmp_path, "tables/t", 0, ())
     written(tmp_path, table(k=[1]))
@@ -120,7 +120,7 @@ def test_missing_parts(tmp_path: Path) -> None:
 
 
 def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other columns of it need no second look; after a further commit, and in another table of that name, it is read again."""
+    """Other columns of it need no second read; after a further commit, and for another table of that name, it is read again."""
     read: list[int] = []
     plain = snapshot._contents
 
@@ -179,7 +179,7 @@ def test_a_table_that_moves_on_is_as_if_it_were_opened_anew(tmp_path: Path, step
 
 
 def test_a_table_whose_former_entry_was_replaced_is_opened_anew(tmp_path: Path) -> None:
-    """As after a restore from a copy: what was read of the former one says nothing about this one."""
+    """As after a restore from a copy: nothing that was read of the former table applies to this one."""
     first = written(tmp_path, table(k=[1]))
     shutil.rmtree(tmp_path / "tables/t")
     other = written(tmp_path, table(k=[2]), table(k=[3]))
@@ -195,7 +195,7 @@ _STRUCTURE = pa.array([{"x": 1, "y": {"z": [1]}}])
     "own", [{"s": _STRUCTURE}, {"s": pa.array([[{"x": 1}]])}, {"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}, {}]
 )
 def test_bounds_after_a_structure_are_read(tmp_path: Path, own: dict[str, pa.Array]) -> None:
-    """Whatever columns stand between the key and the warehouse's own: without bounds no file could be left out."""
+    """With any columns between the key and the warehouse's own: without bounds no file could be skipped."""
     moment = pa.array([1_704_067_200_123_456], pa.timestamp("us", "UTC"))
     columns = {
         "k": pa.array(["a"]), "d": pa.array([date(2024, 2, 29)]), "n": pa.array([Decimal("-12.345")]), "f": pa.array([-0.5]),
@@ -214,7 +214,7 @@ def test_bounds_after_a_structure_are_read(tmp_path: Path, own: dict[str, pa.Arr
 
 @pytest.mark.parametrize("odd", ["1", {"x": 1}, 1 << 63, -1, True])
 def test_odd_counts_are_not_known(tmp_path: Path, odd: object) -> None:
-    """A reader of files does without them, as it does without odd bounds, and does not end with an error."""
+    """A reader of files ignores them, like odd bounds, and does not end with an error."""
     listed = {"delta.dataSkippingStatsColumns": "k,_exp_slot"}
     path = tmp_path / "tables/t"
     rows = table(k=["a"], s=_STRUCTURE, _exp_slot=[5])

@@ -51,7 +51,7 @@ def _land(project: Project, name: str, *lines: str, table: str = "a") -> None:
 
 
 def _files(project: Project, *, without: str | None) -> None:
-    """Land two updates' files; ``without`` names a key whose rows are left out."""
+    """Land two updates' files; ``without`` names a key whose rows are omitted."""
     files = {
         ("a", 1): [
             *(_row("Gone7", begins, ends) for begins, ends in ((0.2, 0.9), (0.5, 1.5), (0.5, 2.6), (0.5, 4.2))),
@@ -196,7 +196,7 @@ def test_an_erasure_stopped_anywhere_is_completed_by_the_next_update_or_erasure(
 
 
 def test_looking_changes_nothing_and_tells_what_would_go(project: Project) -> None:
-    """A dry run needs no Spark, names rows, views and landing files, and leaves every byte as it is."""
+    """A dry run needs no Spark, names rows, views and landing files, and changes no byte."""
     files = {path: path.stat().st_mtime_ns for path in project.directory.rglob("*")}
     project.spark, spark = None, project.spark
     outlook, receipt = project.updater().erase("a", ["Gone7"], dry_run=True)
@@ -212,13 +212,13 @@ def test_looking_changes_nothing_and_tells_what_would_go(project: Project) -> No
 
 
 def test_erasing_a_key_that_nobody_has_changes_nothing(project: Project) -> None:
-    """A key mistyped does not cost the older epochs."""
+    """A mistyped key does not remove the older epochs."""
     outlook, receipt = project.updater().erase("a", ["Gone"])
     assert (outlook.nothing, receipt, project.numbers) == (True, None, [0, 1])
 
 
 def test_expired_rows_go_from_all_tables(project: Project) -> None:
-    """Their files too; live rows, waiting ones and views stay as they are."""
+    """Their files too; live rows, waiting rows and views do not change."""
     before = _tables(project)
     stored = [row for name in before for row in project.stored(name)]
     assert len(stored) > sum(map(len, before.values()))
@@ -235,7 +235,7 @@ def test_expired_rows_go_from_all_tables(project: Project) -> None:
 
 
 def test_what_cannot_be_erased_is_refused_before_anything_is_written(project: Project) -> None:
-    """A view's rows, a table that is not there, a view that is frozen above the rows."""
+    """A view's rows, a missing table, a frozen view above the rows."""
     with pytest.raises(UsageError, match=r"view's table: its rows come back .* in a, r"):
         project.updater().erase("joined", ["x"])
     with pytest.raises(UnknownNameError, match="b"):
@@ -250,13 +250,13 @@ def test_what_cannot_be_erased_is_refused_before_anything_is_written(project: Pr
 
 
 def test_nothing_can_be_erased_before_there_is_anything(tmp_path: Path) -> None:
-    """An empty warehouse says so."""
+    """An empty warehouse raises an error."""
     with pytest.raises(NoEpochError):
         Project(tmp_path / "empty", None).updater().erase("a", ["x"])
 
 
 def test_readers_that_were_open_go_on_with_the_newest_epoch(project: Project) -> None:
-    """A reader pinned to an older epoch reads the newest once its files are gone."""
+    """A reader pinned to an older epoch reads the newest epoch after the older files are deleted."""
     with Warehouse.open(project.directory) as warehouse:
         reader = warehouse.reader()
         early = warehouse.reader(as_of=at(1))
@@ -275,7 +275,7 @@ def test_readers_that_were_open_go_on_with_the_newest_epoch(project: Project) ->
 
 @pytest.mark.parametrize("layout", [{"technique": "rebuild"}, {"grid": [1, 1]}], ids=["rebuild", "1x1"])
 def test_composite_keys_and_prefixes_go_from_every_layout(tmp_path: Path, spark: SparkSession, layout: dict[str, object]) -> None:
-    """Numbers are numbers: 7 goes, 70 stays; a prefix takes all that begins with it; nulls are keys too."""
+    """Numbers are compared as numbers: 7 goes, 70 stays; a prefix erases all keys that begin with it; nulls are keys too."""
     columns = {"n": "int", "k": "string", "b": "timestamp", "e": "timestamp"}
     declared = stream(columns=columns, search_key=["n", "k"], layout=layout)
     project = Project(tmp_path / "project", spark, {"a": declared})
@@ -292,7 +292,7 @@ def test_composite_keys_and_prefixes_go_from_every_layout(tmp_path: Path, spark:
 
 
 def test_a_relations_key_goes_with_all_its_versions(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that looked it up are rebuilt."""
+    """Rows that were joined with it are rebuilt."""
     relation = {
         "landing": "landing/planes",
         "format": "csv",
@@ -316,7 +316,7 @@ def test_a_relations_key_goes_with_all_its_versions(tmp_path: Path, spark: Spark
 
 
 def test_what_other_tools_open_is_no_trace_and_a_copy_in_it_goes(tmp_path: Path, spark: SparkSession) -> None:
-    """A key that stands there as part of a date proves nothing; rows that somebody copied into the file are gone with it."""
+    """A key that is a part of a date there proves nothing; rows that somebody copied into the file are deleted with it."""
     project = Project(tmp_path / "project", spark)
     landed = project.land("1.csv", csv(row("2024", 0.5, 4), row("secret", 0.5, 4), row("kept", 0.5, 4)))
     project.update(1)

@@ -24,7 +24,7 @@ TABLES = ("names", "pairs", "days", "amounts", "moments")
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> House:
-    """The reading commands' small warehouse."""
+    """Return the small warehouse of the reading commands."""
     return build(tmp_path_factory.mktemp("house") / "data")
 
 
@@ -40,7 +40,7 @@ def _proof(house: House, name: str, keys: ErasedKeys) -> Proof:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_rows_of_each_key_are_found(house: House, name: str) -> None:
-    """As many as the model has, dead ones included; the proof finds a trace of each, in this table alone."""
+    """As many rows as in the model, including dead rows; the proof finds a trace of each, in this table alone."""
     table, state, last = house[name], house.epochs[-1].table(name), house.epochs[-1].slot
     assert state is not None
     stored = [row for row in table.rows if row.load <= last]
@@ -55,7 +55,7 @@ def test_the_rows_of_each_key_are_found(house: House, name: str) -> None:
 
 
 def test_a_key_that_nobody_has_leaves_no_trace(house: House) -> None:
-    """All files are read, and all bytes are counted."""
+    """The proof reads all files and counts all bytes."""
     proof = _proof(house, "names", _keys(house, "names", "nobody-of-this-name"))
     assert (proof.traces, proof.elsewhere) == ((), ())
     files = [path for path in house.root.rglob("*") if path.is_file()]
@@ -63,7 +63,7 @@ def test_a_key_that_nobody_has_leaves_no_trace(house: House) -> None:
 
 
 def test_no_kind_of_file_is_overlooked(tmp_path: Path) -> None:
-    """A left-over data file, a log of a commit undone, a message in a record, a file nobody knows, one that cannot be read."""
+    """A leftover data file, the log of an undone commit, a record's message, an unknown file, an unreadable file."""
     own = build(tmp_path / "data")
     keys = _keys(own, "names", "Planted1")
     assert _proof(own, "names", keys).traces == ()
@@ -85,7 +85,7 @@ def test_no_kind_of_file_is_overlooked(tmp_path: Path) -> None:
 
 
 def test_dead_rows_are_found_and_dated(house: House) -> None:
-    """By their end, and by the slot in which the oldest of them ended."""
+    """By their end, and by the slot in which the oldest dead row ended."""
     epoch = house.epochs[-1]
     state = epoch.table("names")
     assert state is not None
@@ -99,5 +99,5 @@ def test_dead_rows_are_found_and_dated(house: House) -> None:
 
 
 def test_tables_above_are_those_of_views_that_read_it(house: House) -> None:
-    """None above a stream that no view reads."""
+    """A stream that no view reads has no tables above."""
     assert tables_above(house.epochs[-1], "names") == ()

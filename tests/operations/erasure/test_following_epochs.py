@@ -1,4 +1,4 @@
-"""An epoch says what was erased when it erased, and no epoch after it does."""
+"""An epoch records what was erased if it erased, and no later epoch repeats it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_an_epoch_at_the_same_window_time_erased_nothing(tmp_path: Path) -> None:
-    """It is the one before with what changed; an erasure of that one is not its own."""
+    """It is a changed copy of the epoch before, without that epoch's erasure."""
     project = Project(tmp_path / "project", None)
     project.land("1.csv", csv())
     epoch = Epoch(

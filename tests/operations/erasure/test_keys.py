@@ -1,4 +1,4 @@
-"""Keys to erase: recorded as texts, named by hashes, found in texts."""
+"""Keys to erase: recorded as texts, named by hashes, recognised in texts."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ def test_what_a_plan_records_is_read_back(kind: str) -> None:
     ],
 )
 def test_a_text_shows_a_key_that_stands_alone_in_it(kind: str, value: object, shown: list[str], hidden: list[str]) -> None:
-    """As it is commonly written, escaped or not; never as a part of a longer word."""
+    """In its usual spelling, escaped or not; never as a part of a longer word."""
     test = text_matcher(_keys(kind, value))
     assert [text for text in shown if not test(text)] == []
     assert [text for text in hidden if test(text)] == []
 
 
 def test_a_composite_key_is_shown_when_all_its_parts_are() -> None:
-    """One of them is not enough."""
+    """One of its parts is not enough."""
     columns = key_columns([ColumnRecord("n", "int"), ColumnRecord("k", "string")], ["n", "k"])
     test = text_matcher(erased_keys(columns, [(7, "x"), (8,)]))
     assert [test("7,x,?"), test("7,y,?"), test("8,y,?"), test("x")] == [True, False, True, False]
 
 
 def test_a_null_key_shows_in_no_text() -> None:
-    """There is nothing to look for."""
+    """A null has no text."""
     assert not text_matcher(_keys("string", (None,)))(",,")
 
 
 def test_hashes_name_keys_without_telling_them() -> None:
-    """The same key, table and salt give the same hash, anything else another."""
+    """The same key, table and salt give the same hash; anything else gives another."""
     hashes = {_keys("string", key).hashes(table, salt)[0] for key in ("a", "b") for table in ("t", "u") for salt in ("1", "2")}
     assert len(hashes) == 8
     assert _keys("string", "a").hashes("t", "1") == _keys("string", "a").hashes("t", "1")
 
 
 def test_a_key_of_another_type_is_refused() -> None:
-    """Before anything is looked for."""
+    """Before any file is read."""
     with pytest.raises(UsageError):
         _keys("int", "x")

@@ -1,4 +1,4 @@
-"""Landing files that hold a key are found, whatever their format."""
+"""Landing files that hold a key are found in every format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _found(tmp_path: Path, files: dict[str, bytes], /, key: object = "N1", **key
 
 
 def test_csv_files_are_read_by_record(tmp_path: Path) -> None:
-    """The key's own column counts; a record of another shape counts when it shows the key anywhere."""
+    """The key's column counts; a record of another shape counts if it shows the key anywhere."""
     files = {
         "plain.csv": f"{HEADER}N2,a,b,1,2\nN1,a,b,1,2\n",
         "quoted.csv": f'{HEADER}"N1",a,b,1,2\n',
@@ -54,19 +54,19 @@ def test_csv_files_are_read_by_record(tmp_path: Path) -> None:
 
 
 def test_put_away_files_that_got_a_number_are_read(tmp_path: Path) -> None:
-    """Also where the stream's files all have one name."""
+    """Also if all files of the stream have one name."""
     files = {name: f"{HEADER}N1,a,b,1,2\n".encode() for name in ("data.csv", "data~1.csv", "data~1~2.csv", "other.csv")}
     assert _found(tmp_path, files, files="data.csv") == ["data.csv", "data~1.csv"]
 
 
 def test_files_beyond_their_bounds_are_taken_to_hold_the_key(tmp_path: Path) -> None:
-    """An endless line is not read into memory to look for it."""
+    """An endless line is not read into memory to search it."""
     files = {"long.csv": f"{HEADER}N2,{'x' * 3000},b,1,2\n", "short.csv": f"{HEADER}N2,{'x' * 100},b,1,2\n"}
     assert _found(tmp_path, {name: text.encode() for name, text in files.items()}, max_record="2KB") == ["long.csv"]
 
 
 def test_files_that_cannot_be_read_are_taken_to_hold_the_key(tmp_path: Path) -> None:
-    """A gzip stream that is cut short."""
+    """A truncated gzip stream."""
     whole = gzip.compress(f"{HEADER}N2,a,b,1,2\n".encode() * 99)
     files = {"whole.csv.gz": whole, "cut.csv.gz": whole[:-12], "held.csv.gz": gzip.compress(f"{HEADER}N1,a,b,1,2\n".encode())}
     files |= {f"{key}.csv.bz2": bz2.compress(f"{HEADER}{key},a,b,1,2\n".encode()) for key in ("N1", "N2")}
@@ -86,7 +86,7 @@ def test_options_are_heeded(tmp_path: Path) -> None:
 
 
 def test_json_and_parquet_files(tmp_path: Path) -> None:
-    """Values are compared as the column's type; malformed lines as texts."""
+    """Values are compared in the column's type; malformed lines as texts."""
     lines = {
         "number.json": '{"ttl": 7}',
         "text.json": '{"TTL": "7"}',
@@ -108,7 +108,7 @@ def test_json_and_parquet_files(tmp_path: Path) -> None:
 
 
 def test_instants_are_those_of_the_streams_time_zone(tmp_path: Path) -> None:
-    """Without an offset; with one they are what they say."""
+    """An instant without an offset is in the stream's time zone."""
     noon = datetime(2013, 1, 1, 12, tzinfo=UTC)
     records = {"local": "2013-01-01 13:00:00", "offset": "2013-01-01T12:00:00Z", "other": "2013-01-01 12:00:00"}
     files = {f"{name}.csv": f"{HEADER}x,{text},,,\n".encode() for name, text in records.items()}
@@ -117,11 +117,11 @@ def test_instants_are_those_of_the_streams_time_zone(tmp_path: Path) -> None:
 
 
 def test_a_damaged_parquet_file_is_taken_to_hold_the_key(tmp_path: Path) -> None:
-    """Nobody can tell."""
+    """Nobody can know its rows."""
     assert _found(tmp_path, {"x.parquet": b"PAR1 and no more"}, format="parquet") == ["x.parquet"]
 
 
 @pytest.mark.parametrize("name", ["_hidden.csv", ".part.csv", "a.csv.tmp"])
 def test_files_that_somebody_is_writing_are_left_alone(tmp_path: Path, name: str) -> None:
-    """As updates leave them."""
+    """As in updates."""
     assert _found(tmp_path, {name: f"{HEADER}N1,a,b,1,2\n".encode()}) == []

@@ -1,4 +1,4 @@
-"""``erase_within``: no byte of a dead row is older, whatever the table; vacuum covers logs and records."""
+"""``erase_within``: no byte of a dead row is older, in any table; vacuum covers logs and records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _hourly(project: Project, hours: range) -> list[float]:
 
 
 def _planned(directory: Path, partitions: tuple[Partition, ...], *, technique: str = "norebuild") -> list[tuple[int, int]]:
-    """Return the partitions that an update to slot 20 rewrites for a bound of 6 h: with retain 1 h rows may lie for 3 slots."""
+    """Return the partitions that an update to slot 20 rewrites for a bound of 6 h: with retain 1 h, rows may stay for 3 slots."""
     layout = {"technique": technique, "grid": [2, 2]}
     project = Project(directory, None, {"a": stream(erase_within="6h", max_lifetime="8h")}, {"retain": "1h"})
     catalog = load_catalog(project.directory)
@@ -73,7 +73,7 @@ def _part(cell: int, block: int, first: int | None, last: int, runs: int = 1) ->
 
 
 def test_an_update_rewrites_what_would_lie_for_too_long(tmp_path: Path) -> None:
-    """Rows that ended by slot 18 have to go, unless their partition goes or is merged anyway.
+    """Rows that ended by slot 18 must be deleted, unless their partition is dropped or merged anyway.
 
     ::
 
@@ -89,7 +89,7 @@ def test_an_update_rewrites_what_would_lie_for_too_long(tmp_path: Path) -> None:
 
 
 def test_a_technique_that_rewrites_is_asked_only_for_the_rest(tmp_path: Path) -> None:
-    """Sub-indices that the update rewrites lose their dead rows in doing so."""
+    """Sub-indices that the update rewrites lose their dead rows by that."""
     parts = tuple(_part(cell, 0, 2, 30) for cell in (1, 2, 3, 4))
     cells = {cell for cell, _ in _planned(tmp_path / "project", parts, technique="rebuild")}
     layout = resolve(periods=8, label="WK", technique="rebuild", grid=(2, 2))
@@ -98,7 +98,7 @@ def test_a_technique_that_rewrites_is_asked_only_for_the_rest(tmp_path: Path) ->
 
 
 def test_no_dead_row_stays_longer_than_allowed(tmp_path: Path, spark: SparkSession) -> None:
-    """Whatever the layout, for rows that outlive the window too, and for tables that were cut before there was a bound.
+    """In every layout, also for rows that outlive the window, and for tables that existed before the bound.
 
     Partitions with rows that are dead for too long are rewritten then; a plan tells.
     """
@@ -126,7 +126,7 @@ def test_no_dead_row_stays_longer_than_allowed(tmp_path: Path, spark: SparkSessi
 
 
 def test_views_and_their_state_are_bounded_too(tmp_path: Path, spark: SparkSession) -> None:
-    """Keyed tables, whose rows would stay until their bucket is touched."""
+    """Keyed tables would otherwise keep dead rows until a change of their bucket."""
     project = Project(tmp_path / "project", spark, {"a": stream()}, {"retain": "1h"}, views=VIEWS)
     _hourly(project, range(1, 3))
     for hour in (3, 4, 6, 8, 9, 10):
@@ -138,7 +138,7 @@ def test_views_and_their_state_are_bounded_too(tmp_path: Path, spark: SparkSessi
 
 
 def test_vacuum_leaves_of_logs_and_records_what_readable_epochs_need(tmp_path: Path, spark: SparkSession) -> None:
-    """Commits below a checkpoint, retired epochs, old plans, temporary files of a crash."""
+    """Commits below a checkpoint, retired epochs, old plans and temporary files of a crash are deleted."""
     project = Project(tmp_path / "project", spark, clock=LATER)
     table = project.root / "tables/a"
     for hour in (1, 2, 3):
