@@ -1,4 +1,4 @@
-"""Views under a budget: what is made in time and what is completed later are together the exact view."""
+"""Views under a budget: results made in time and results completed later together are the exact view."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ SHAPES = (
 def declare(
     directory: Path, spark: SparkSession, pairs: int | None = 5, sql: str = SQL, *, above: bool = True, **budget: object
 ) -> Project:
-    """A project with an exact join and one under a budget, and views above that."""
+    """Return a project with an exact join, a join under a budget, and views above that."""
     return declared(Project(directory, spark), pairs, sql, above=above, **budget)
 
 
 def test_an_update_makes_its_budget_and_complete_the_rest(tmp_path: Path, spark: SparkSession) -> None:
-    """Never more results than the budget, some whenever some are owed; then complete makes the view its query."""
+    """Never more results than the budget, and some whenever some are owed; complete makes the view equal its query."""
     project = declare(tmp_path, spark)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
@@ -86,7 +86,7 @@ class Drawn:
         self.files = 0
 
     def land(self) -> None:
-        """Put down rows of few keys, some late, some that end soon."""
+        """Land rows of few keys, some late, some that end soon."""
         keys = "ppppqqr"
         for name, column in (("a", "x"), ("c", "y")):
             lines = []
@@ -98,13 +98,13 @@ class Drawn:
         self.files += 1
 
     def stopped(self, move: Callable[[Observer], object]) -> None:
-        """Stop a verb at a drawn moment; it may be over before."""
+        """Stop a verb at a drawn moment; the verb may end before."""
         points = (Point.PLAN_WRITTEN, Point.STAGED, Point.STEP_READY, Point.STEP_COMMITTED, Point.STEPS_DONE)
         with suppress(StoppedError):
             move(stop_at(self.draw.choice(points), self.draw.choice([-1, *range(12)])))
 
     def update(self) -> None:
-        """Move over a slot or several, perhaps stopped before."""
+        """Move by one slot or several, perhaps stopped before the end."""
         self.now += self.draw.choice([1, 1, 1, 2])
         self.land()
         if self.draw.random() < 0.5:
@@ -127,14 +127,14 @@ class Drawn:
 
     @property
     def pairs(self) -> int | None:
-        """How many results the budget allows; None where it counts something else."""
+        """Return how many results the budget allows; None if the budget counts something else."""
         limit: int | None = self.project.views["some"]["budget"].get("pairs")  # type: ignore[attr-defined]
         return limit
 
 
 @contextmanager
 def mock_chunk(results: int) -> Iterator[None]:
-    """Complete in chunks of so many results, if the budget is not larger."""
+    """Complete in chunks of ``results`` results, if the budget is not larger."""
     before, complete_module.CHUNK = complete_module.CHUNK, results
     try:
         yield
@@ -144,7 +144,7 @@ def mock_chunk(results: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 16))])
 def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """However updates and completions follow each other, stop and go on: a part of the exact view, and the rest when asked."""
+    """However updates and completions follow each other and stop: a part of the exact view, and all of it after completion."""
     pairs, prefer = [3, 1, 8, 40, None][seed % 5], ["weighted", "desc", "asc", "left_count * pow(0.5, age)"][seed % 4]
     rows = {} if pairs else {"rows": 7}
     drawn = Drawn(declare(tmp_path, spark, pairs, SHAPES[seed % len(SHAPES)], prefer=prefer, **rows), seed)
@@ -163,7 +163,7 @@ def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSe
 
 
 def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that are joined and seconds bound an update as results do, and an expression says which come first."""
+    """Joined rows and seconds limit an update as results do, and an expression orders the results."""
     project = declare(tmp_path, spark, None, above=False, rows=6)
     view = {"sql": SQL, "search_key": "k"}
     project.views["timed"] = {**view, "budget": {"seconds": 0.00021}}  # 4 results, as long as nothing was measured
@@ -199,7 +199,7 @@ def test_budgets_of_rows_and_seconds(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_other_verbs_take_the_ledger_along(tmp_path: Path, spark: SparkSession) -> None:
-    """Rollback brings back what was owed; what rebuilds the view begins again under its budget; erased rows stay away."""
+    """Rollback restores what was owed; a rebuilt view begins again under its budget; erased rows stay away."""
     project = declare(tmp_path, spark, above=False)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
@@ -229,7 +229,7 @@ def test_other_verbs_take_the_ledger_along(tmp_path: Path, spark: SparkSession) 
 
 
 def test_a_budget_comes_changes_and_goes(tmp_path: Path, spark: SparkSession) -> None:
-    """A view that gets one owes what comes; a smaller one makes less; without one the view is built again where it owes."""
+    """With a new budget new results are owed; a smaller one makes less; without one an owing view is built again."""
     project = declare(tmp_path, spark)
     budget = project.views["some"].pop("budget")
     project.declare()
@@ -263,7 +263,7 @@ def test_a_budget_comes_changes_and_goes(tmp_path: Path, spark: SparkSession) ->
 
 
 def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that come later at the same slot are in no unit before all are there, and views above get them once."""
+    """Later rows of the same slot join a unit only when all rows are there, and views above get them once."""
     project = declare(tmp_path, spark, pairs=4)
     land(project, "1", "ppq", "ppq", 0.5, 4)
     project.update(1)
@@ -279,7 +279,7 @@ def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> No
 
 
 def test_files_left_of_another_stream(tmp_path: Path, spark: SparkSession) -> None:
-    """Pairs of a slot of which another stream's files were left are owed until they become units, also if nothing more comes."""
+    """Pairs of a slot whose other stream has left files are owed until they become units, also if nothing more arrives."""
     project = declare(tmp_path, spark, pairs=50, above=False)
     project.streams["z"] = stream(landing="landing/z")
     project.declare()
@@ -298,7 +298,7 @@ def test_files_left_of_another_stream(tmp_path: Path, spark: SparkSession) -> No
 
 
 def test_rejected_records_that_are_tried_again(tmp_path: Path, spark: SparkSession) -> None:
-    """Their load slot is one of which the units were made, so that the view begins again under its budget."""
+    """The units of their load slot were already made, so the view begins again under its budget."""
     project = declare(tmp_path, spark, above=False)
     land(project, "1", "pq", "pq", 0.5, 4)
     project.land("2.csv", csv(f"p,{text(0.6)},{text(4)},7,1", header="k,b,e,x,more"), landing="landing/a")
@@ -313,7 +313,7 @@ def test_rejected_records_that_are_tried_again(tmp_path: Path, spark: SparkSessi
 
 
 def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: SparkSession) -> None:
-    """How many equal results were made of the last one says nothing of others, once it has ended."""
+    """After the last result has ended, the number of its equal results says nothing about other results."""
     project = declare(tmp_path, spark, pairs=3, above=False)
     ends = (2, 3, 2.5, 4, 4, 5, 2.2, 5.5)
     lines = [f"p,{text(0.5)},{text(end)},{number}" for number, end in enumerate(ends)]
@@ -328,7 +328,7 @@ def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: Spark
 
 
 def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkSession) -> None:
-    """Pairs that an update gave up are missing in the next epochs too; where nothing comes nobody counts them."""
+    """Pairs that an update gave up are missing in the next epochs too; if nothing arrives nobody counts them."""
     project = declare(tmp_path, spark, pairs=2, above=False, complete="never")
     land(project, "1", "pppp", "pppp", 0.5, 9)
     project.update(1)
@@ -342,7 +342,7 @@ def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkS
 
 
 def _then_once(move: Callable[[], object]) -> Callable[[WriteContext], AbstractContextManager[None]]:
-    """Return what takes the writer lock, and lets something happen when it is first given back."""
+    """Return a replacement of the writer lock that calls a function when the lock is first released."""
     todo = [move]
 
     @contextmanager
@@ -356,7 +356,7 @@ def _then_once(move: Callable[[], object]) -> Callable[[WriteContext], AbstractC
 
 
 def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A unit of many pairs is looked at in slices, under a condition too, by Spark and by the driver."""
+    """A unit of many pairs is joined in slices, also under a condition, by Spark and by the driver."""
     monkeypatch.setattr(units, "_EXCESS_PAIRS", 2)
     project = declare(tmp_path, spark, pairs=7, above=False)
     project.views["few"] = {
@@ -385,7 +385,7 @@ def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkey
 
 
 def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession) -> None:
-    """A part passes as a part, a row too many does not; answers over it, and above, say what they miss."""
+    """A part passes as a part, an extra row does not; answers from it, and from views above, say what they miss."""
     project = declare(tmp_path, spark)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
@@ -426,7 +426,7 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
 
 @pytest.mark.parametrize("sql", [SQL, pytest.param(SHAPES[-1].replace("upper(c.k)", "c.k"), marks=pytest.mark.long)])
 def test_a_stream_that_goes_on_at_a_slot_of_before(sql: str, tmp_path: Path, spark: SparkSession) -> None:
-    """Its rows belong to the next slot, or come for slots that are made: what they bring comes with the next update."""
+    """Its rows belong to the next slot, or to slots that were made: the next update adds their results."""
     project = declare(tmp_path, spark, 100, sql, above=False)
     land(project, "1", "ppq", "ppq", 0.5, 4)
     project.update(1)

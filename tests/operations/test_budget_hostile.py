@@ -1,4 +1,4 @@
-"""Views under a budget as a hostile user has them: hot, null and odd keys, equal rows, every verb and every stop between.
+"""Views under a budget of a hostile user: hot, null and odd keys, equal rows, and every verb and stop in between.
 
 There is no exact view beside them: DuckDB answers their queries over the live rows of the streams.
 """
@@ -60,7 +60,7 @@ POINTS = (Point.PLAN_WRITTEN, Point.STAGED, Point.STEP_READY, Point.STEP_COMMITT
 
 
 class Hostile:
-    """A project that is moved at random."""
+    """A project with random operations."""
 
     def __init__(self, directory: Path, spark: SparkSession, seed: int) -> None:
         self.draw = random.Random(seed)  # noqa: S311 - rows of a test
@@ -78,7 +78,7 @@ class Hostile:
         self.now = self.files = 0
 
     def land(self) -> None:
-        """Put down rows of a hot key, of nulls and odd numbers, each up to three times, some late, some that end soon."""
+        """Land rows of a hot key, of nulls and odd numbers, each up to three times, some late, some that end soon."""
         for name in "ac":
             lines = []
             for _ in range(self.draw.randrange(9)):
@@ -93,12 +93,12 @@ class Hostile:
         self.files += 1
 
     def stopped(self, move: Callable[[Observer], object]) -> None:
-        """Stop a verb at a drawn moment; it may be over before."""
+        """Stop a verb at a drawn moment; the verb may end before."""
         with suppress(StoppedError):
             move(stop_at(self.draw.choice(POINTS), self.draw.choice([-1, *range(12)])))
 
     def update(self) -> None:
-        """Move on, perhaps stopped before."""
+        """Update, perhaps stopped before the end."""
         self.now += self.draw.choice([1, 1, 1, 2])
         self.land()
         if self.draw.random() < 0.4:
@@ -115,7 +115,7 @@ class Hostile:
         assert once or ledger(self.project, "part").complete
 
     def change(self) -> None:
-        """Give the view another budget; it counts from the next update on."""
+        """Give the view another budget, which applies from the next update on."""
         self.project.views["part"]["budget"] = self.draw.choice(BUDGETS)
         self.project.declare()
         self.update()
@@ -168,7 +168,7 @@ def _timed(table: str) -> str:
 
 
 def _joined(sql: str) -> str:
-    """A join with the end of its results, which is that of the first part to end."""
+    """Return a join with the end of its results, which is the end of the first part to end."""
     left, right = ("l", "r") if " l JOIN " in sql else ("o", "c") if " o JOIN " in sql else ("a", "c")
     return sql.replace(" FROM ", f", least({left}._exp, {right}._exp) AS _exp FROM ", 1)
 
@@ -182,7 +182,7 @@ def _bag(engine: duckdb.DuckDBPyConnection, query: str) -> Counter[tuple[object,
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 33))])
 def test_whatever_a_user_does(seed: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of the exact answer at each epoch, once each, and all of it when completed."""
+    """At each epoch a part of the exact answer without duplicates, and all of it after completion."""
     if seed % 3 == 0:
         monkeypatch.setattr(units, "_EXCESS_PAIRS", 1)  # units are looked at in slices
     if seed % 4 == 0:

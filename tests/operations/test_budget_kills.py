@@ -1,4 +1,4 @@
-"""A view under a budget, and views above it, while an update or a completion ends at each of its moments, one after the other.
+"""A view under a budget, and views above it; an update or a completion stops at each of its moments in turn.
 
 ::
 
@@ -36,7 +36,7 @@ class Moved:
         project.update(1)
 
     def move(self, observer: Observer = nobody) -> None:
-        """Make a chunk, or an update of a slot with new rows."""
+        """Make a chunk, or an update by a slot with new rows."""
         if self.verb == "complete":
             with mock_chunk(CHUNK):
                 self.project.updater(observer).complete("some", out_of_time=lambda: True)
@@ -49,7 +49,7 @@ class Moved:
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["complete", "update"])
 def test_each_moment(verb: str, tmp_path: Path, spark: SparkSession) -> None:
-    """Readers have a part without a result twice, and the next move goes on; completed, the view is its query."""
+    """Readers have a part without duplicates, and the next move continues; completed, the view equals its query."""
     moved = Moved(declared(Project(tmp_path, spark), 2), verb)
     seen: list[Moment] = []
     moved.move(seen.append)
@@ -67,7 +67,7 @@ def test_each_moment(verb: str, tmp_path: Path, spark: SparkSession) -> None:
 
 
 def _stopped_at(moved: Moved, point: Point, step: int) -> bool:
-    """Whether one of three moves has a moment, at which it is stopped."""
+    """Return whether one of three moves reaches a moment, at which it is stopped."""
     for _ in range(3):
         before, stopped = moved.project.epoch.number, False
         try:

@@ -1,4 +1,4 @@
-"""Coalesced tables: at every epoch the rows are those of the model over all points that had arrived.
+"""Coalesced tables: at every epoch the rows equal the model's over all points that had arrived.
 
 Updates at 1, 2, 3, 5 and 6 (a window of four hours, or the six newest points); files by the update that loads them::
 
@@ -73,7 +73,7 @@ VIEWS = {
 
 
 def declared(directory: Path, spark: SparkSession) -> Project:
-    """A stream of groups and values, and coalesced tables of it."""
+    """Return a stream of groups and values, and coalesced tables of it."""
     columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
     streams = {"a": stream(columns=columns, max_lifetime="12h")}
     base = {"from": "a", "group_by": "k"}
@@ -94,17 +94,17 @@ def land(project: Project, hour: int) -> None:
 
 
 def stamp(hours: float) -> int:
-    """Microseconds of an instant of these rows."""
+    """Return the microseconds of an instant of these rows."""
     return ANCHOR + round(hours * HOUR)
 
 
 def instant(hours: float) -> datetime:
-    """The same as a value of Python."""
+    """Return the same instant as a Python value."""
     return datetime.fromtimestamp(stamp(hours) / 10**6, tz=UTC)
 
 
 def models() -> dict[str, Model]:
-    """A model of each table."""
+    """Return a model of each table."""
     return {
         name: Model(window=None if name == "newest" else 4 * HOUR, rows=6 if name == "newest" else None, alike=alike)
         for name, alike in SAME.items()
@@ -112,7 +112,7 @@ def models() -> dict[str, Model]:
 
 
 def move(every: dict[str, Model], hours: int, before: int) -> None:
-    """Let the models take what an update takes: deferred points when their slot comes."""
+    """Move the models as an update does: deferred points are added in their slot."""
     loaded = [row for hour, rows in ROWS.items() if hour <= hours for row in rows]
     earlier = [row for hour, rows in ROWS.items() if hour <= before for row in rows if row[2] <= before]
     batch = [row for row in loaded if row[2] <= hours]
@@ -126,7 +126,7 @@ def move(every: dict[str, Model], hours: int, before: int) -> None:
 
 
 def runs(rows: list[dict[str, Any]]) -> list[Run]:
-    """Rows as the model has them; the value is that of the first member."""
+    """Return rows as the model has them; the value is the first member's."""
     shown = [next(name for name in ("v", "first_v", "holds") if name in row) for row in rows]
     stored_runs = [
         (row["k"], row[name], to_micros(row["valid_from"]), to_micros(row["valid_to"]), row["members"])
@@ -136,7 +136,7 @@ def runs(rows: list[dict[str, Any]]) -> list[Run]:
 
 
 def expected(model: Model) -> list[Any]:
-    """What the model gives, with the number of members."""
+    """Return the rows of the model, with the number of members."""
     return [(*run[:4], len(run[4])) for run in model.table()]
 
 
@@ -160,7 +160,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def in_cells(project: Project, name: str) -> bool:
-    """Whether a table has closed rows in cells of their own."""
+    """Return whether a table has closed rows in their own cells."""
     state = project.epoch.table(name)
     assert state is not None
     return any(part.exp_block for part in state.partitions)
@@ -168,7 +168,7 @@ def in_cells(project: Project, name: str) -> bool:
 
 @contextmanager
 def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
-    """Note the first columns of each table whose rows were made as arrays, what views were told came to which table, and points.
+    """Record, of each table made as arrays, its first columns, its changes for views, and the source of its points.
 
     Points are read as their stream has stored them, unless they are few, or some were dead on arrival.
     """
@@ -198,7 +198,7 @@ def made_as_arrays(*, few: bool) -> Iterator[list[str]]:
 
 
 def test_the_rows_of_every_epoch_are_those_of_the_model(moved: Project) -> None:
-    """Dead points, late ones, deferred ones and repeated ones; the window's edge cuts rows of groups without new points."""
+    """With dead, late, deferred and repeated points; the window's edge cuts rows of groups without new points."""
     all_models = models()
     for epoch, (hour, before) in enumerate(zip(ROWS, (0, *ROWS), strict=False)):
         move(all_models, hour, before)
@@ -208,13 +208,13 @@ def test_the_rows_of_every_epoch_are_those_of_the_model(moved: Project) -> None:
 
 
 def table(project: Project, name: str = "by_value") -> list[Run]:
-    """The rows of a table at the newest epoch."""
+    """Return the rows of a table at the newest epoch."""
     with Reader.open(project.root) as reader:
         return runs(reader.scan(name).arrow().to_pylist())
 
 
 def test_views_on_top_are_their_queries_at_every_epoch(moved: Project) -> None:
-    """Of what came, went and was cut: a selection, and pairs of groups with one value at one time."""
+    """After arrivals, expirations and cuts: a selection, and pairs of groups with one value at one time."""
     seen = dict.fromkeys(VIEWS, 0)
     for epoch in moved.numbers:
         with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
@@ -227,7 +227,7 @@ def test_views_on_top_are_their_queries_at_every_epoch(moved: Project) -> None:
 
 
 def test_a_cut_row_is_a_change(moved: Project) -> None:
-    """The edge takes members of a group in which nothing arrived: a row as it was and as it is; what left altogether expired."""
+    """The edge cuts a row of a group without arrivals: the change has the row before and after; a row that left has expired."""
     with Reader.open(moved.root) as reader:
         changes = reader.changes("by_value", since=3).arrow().to_pylist()
     cut = [(row["k"], row["_change_type"], to_micros(row["valid_from"]), row["members"]) for row in changes]
@@ -237,7 +237,7 @@ def test_a_cut_row_is_a_change(moved: Project) -> None:
 
 
 def test_it_is_a_table_like_every_other(moved: Project) -> None:
-    """Check finds nothing; a probe gives the rows of a group; other tools have its rows; points not taken are counted."""
+    """Check finds nothing; a probe gives a group's rows; other tools read its rows; points not taken are counted."""
     assert list(check(moved.root).findings) == []
     with Reader.open(moved.root) as reader:
         assert runs(reader.probe("by_value", ["p"]).arrow().to_pylist()) == [run for run in table(moved) if run[0] == "p"]
@@ -258,7 +258,7 @@ def test_it_is_a_table_like_every_other(moved: Project) -> None:
 
 
 def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
-    """At the window time, or at a later instant; others end where they did, and ``open`` marks them."""
+    """At the window time, or at a later instant; closed rows keep their ends, and ``open`` marks open rows."""
 
     def ends(answer: Answer) -> dict[bool, set[int]]:
         rows = answer.arrow().to_pylist()
@@ -290,7 +290,7 @@ def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 3, the last one as arrays, with closed rows in cells, and the file of 5; no views."""
+    """Return the project after the updates up to 3, the last as arrays with closed rows in cells, and the file of 5; no views."""
     project = declared(tmp_path_factory.mktemp("begun"), spark)
     project.views.clear()
     project.coalesced = {name: project.coalesced[name] for name in ("by_value", "newest")}
@@ -305,7 +305,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def at_five(moved: Project, name: str) -> list[Run]:
-    """What is there after the update at 5."""
+    """Return the rows after the update at 5."""
     with Reader(moved.root, read_epoch(moved.root, 3)) as reader:
         return runs(reader.scan(name).arrow().to_pylist())
 
@@ -325,7 +325,7 @@ def test_a_killed_update_is_finished_once(point: Point, begun: Project, moved: P
 
 
 def test_going_back_takes_it_along(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """A rollback, then the same files once more; a restatement of some files and of all."""
+    """A rollback, then the same files again; a restatement of some files and of all files."""
     project = begun.copy(tmp_path / "copy")
     before = table(project)
     project.updater().rollback(1)
@@ -339,7 +339,7 @@ def test_going_back_takes_it_along(begun: Project, moved: Project, tmp_path: Pat
 
 
 def test_one_that_is_new_or_changed_begins_with_history(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Landing files tell of points that were dead on arrival; it is there at once, and a rollback before it rebuilds it so."""
+    """Landing files give points that were dead on arrival; it is built at once, and again after a rollback to before it."""
     project = begun.copy(tmp_path / "copy")
     project.coalesced["later"] = dict(project.coalesced["by_value"])
     project.coalesced["newest"]["rows"] = 7
@@ -359,7 +359,7 @@ def test_one_that_is_new_or_changed_begins_with_history(begun: Project, moved: P
 
 
 def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path) -> None:
-    """With their stamps; the table itself is nothing to erase from."""
+    """With their stamps; nothing can be erased from the table itself."""
     project = begun.copy(tmp_path / "copy")
     with pytest.raises(UsageError, match='holds points of "a"; erase the rows of "a"'):
         project.updater().erase("by_value", ["p"])
@@ -369,7 +369,7 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
 
 
 def test_rows_in_a_cell_of_others_are_a_fault(begun: Project, tmp_path: Path) -> None:
-    """An open row among closed ones, and rows that begin in another eighth of the window."""
+    """An open row among closed rows, and rows that begin in another eighth of the window."""
     project = begun.copy(tmp_path / "copy")
     cells = sorted((project.root / "tables" / "by_value").glob("sub_index=*/exp_block=[!0]*/*.parquet"))
 
@@ -384,7 +384,7 @@ def test_rows_in_a_cell_of_others_are_a_fault(begun: Project, tmp_path: Path) ->
 
 
 def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Its stream stands still with it, for what it missed would be nowhere else; both go on at once when that is taken back."""
+    """Its stream stands still too, since no other file keeps the missed points; both continue after the reversal."""
     project = begun.copy(tmp_path / "copy")
     DeltaTable(str(project.root / "tables" / "by_value")).delete()
     report = project.update(5)
@@ -398,7 +398,7 @@ def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_p
 
 
 def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_path: Path) -> None:
-    """Its rows and stamps stay as they are, and are moved on the new grid of times; a shorter window ends all rows earlier."""
+    """Its rows and stamps stay, and are moved by the new grid of times; a shorter window ends all rows earlier."""
     project = begun.copy(tmp_path / "copy")
     before = table(project)
     project.warehouse["update_interval"] = "30m"

@@ -1,4 +1,4 @@
-"""Coalesced tables over drawn points: at every epoch those of the model, whatever stopped the updates."""
+"""Coalesced tables over drawn points: at every epoch they equal the model, whatever stopped the updates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POINTS = (Point.STEP_STARTED, Point.STAGED, Point.STEP_READY, Point.STEP_COMMITT
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_stopped_updates_are_those_of_the_model(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """By the driver and by Spark, of one slot or several, with late points; stopped at a step, they go on as if never stopped."""
+    """By the driver and Spark, over one slot or several, with late points; stopped updates continue as if undisturbed."""
     drawn = DrawnPoints(declare(Project(tmp_path, spark)), random.Random(seed))  # noqa: S311 - points of a test
     for number in range(5):
         stopped = (drawn.draw.choice(POINTS), drawn.draw.random()) if number else None

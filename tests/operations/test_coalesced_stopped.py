@@ -1,4 +1,4 @@
-"""Coalesced tables and verbs that stop at a moment: once finished, each leaves what it would have left undisturbed.
+"""Coalesced tables and verbs that stop at a moment: once finished, each equals an undisturbed verb.
 
 Closed rows lie in cells of their own; a file waits for the next update.
 """
@@ -52,7 +52,7 @@ class Moments:
 
 
 def left(project: Project) -> list[object]:
-    """The rows and stamps of the tables; then the rows after the next update."""
+    """Return the rows and stamps of the tables, and the rows after the next update."""
     names = sorted(project.coalesced)
     stored = [name for name in names if project.epoch.table(name) is not None]
     content: list[object] = [table(project, name) for name in names]
@@ -64,21 +64,21 @@ def left(project: Project) -> list[object]:
 
 
 def test_a_drawn_moment_of_a_migration(begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    """It is finished by what repairs, or else done again."""
+    """A repair finishes it, or it is done again."""
     stopped_at_each(VERBS["migrate"], about_to("migrate", begun), tmp_path, most=1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_moment(verb: str, begun: Project, tmp_path: Path) -> None:  # noqa: F811 - the fixture
-    """Of each verb."""
+    """The moments of each verb."""
     stopped_at_each(VERBS[verb], about_to(verb, begun), tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["eager", "lazy"])
 def test_every_moment_of_a_switch(how: str, spark: SparkSession, tmp_path: Path) -> None:
-    """A table is stored from then on, or made by each read."""
+    """The table becomes stored, or lazy."""
     lives = {"columns": {"k": "string", "v": "int", "b": "timestamp"}, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
     own = {"from": "a", "group_by": "k", "values": "v", "window": "4h", "how": "lazy" if how == "eager" else "eager"}
     project = Project(tmp_path / "first", spark, {"a": stream(**lives)}, coalesced={"c": own})
@@ -100,7 +100,7 @@ def test_every_moment_of_a_switch(how: str, spark: SparkSession, tmp_path: Path)
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["erase", "restate", "rollback"])
 def test_drawn_moments_with_ledgers(verb: str, spark: SparkSession, tmp_path: Path) -> None:
-    """Tables with a budget go along, and their ledgers account for all that those without have."""
+    """Tables with a budget follow, and their ledgers account for all rows of the tables without a budget."""
     drawn = DrawnPoints(declare(Project(tmp_path / "first", spark)), random.Random(7))  # noqa: S311 - points of a test
     for slots in (1, 2, 1):
         drawn.update(slots)
@@ -115,7 +115,7 @@ def test_drawn_moments_with_ledgers(verb: str, spark: SparkSession, tmp_path: Pa
 
 
 def about_to(verb: str, begun: Project) -> Callable[[Path], Project]:  # noqa: F811 - the fixture
-    """What copies the project into a directory, for a verb to run there."""
+    """Return a function that copies the project into a directory, for a verb to run there."""
     assert in_cells(begun, "by_value")
 
     def copied(directory: Path) -> Project:

@@ -1,4 +1,4 @@
-"""Columns that come later: declared ones, of which old rows have null, and those that landing files bring."""
+"""Columns that are added later: declared columns, which are null in old rows, and columns that landing files bring."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MORE = {"k": "string", "n": "int", "b": "timestamp", "e": "timestamp"}
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own: epochs of slots 1, 2 and 3; w2 waits for slot 5."""
+    """Return a copy of the project: epochs of slots 1, 2 and 3; w2 waits for slot 5."""
     return history.copy(tmp_path / "project")
 
 
@@ -40,7 +40,7 @@ def values(project: Project, column: str, table: str = "a") -> dict[str, Any]:
 
 
 def test_old_rows_have_null_in_a_declared_column_for_every_reader(copy: Project) -> None:
-    """Rows and waiting rows stay where they are; the library, deltalake and Spark read null, and what comes has values."""
+    """Old and waiting rows stay in place; the library, deltalake and Spark read null, and new rows have values."""
     before = len(copy.live())
     copy.change(columns=MORE)
     copy.views["counts"] = {**copy.views["counts"], "sql": "SELECT k, count(*) AS n, count(n) AS known FROM a GROUP BY k"}
@@ -71,7 +71,7 @@ def test_old_rows_have_null_in_a_declared_column_for_every_reader(copy: Project)
 
 
 def test_a_column_is_added_once_however_often_the_update_stops(copy: Project) -> None:
-    """Also where no file comes, so that the waiting rows' table gets the column and nothing else."""
+    """Also if no file comes, so that the waiting rows' table gets the column and nothing else."""
     copy.change(columns=MORE)
     for point, step in ((Point.STEP_COMMITTED, 0), (Point.STEP_COMMITTED, 1), (Point.DURABLE, -1)):
         with pytest.raises(StoppedError):
@@ -86,7 +86,7 @@ def test_a_column_is_added_once_however_often_the_update_stops(copy: Project) ->
 
 
 def test_going_back_to_before_a_column_adds_it_again(copy: Project) -> None:
-    """The rows of then have null in it."""
+    """The column is null in the rows of that time."""
     copy.change(columns=MORE)
     copy.update(4)
     copy.updater().rollback(1)
@@ -95,7 +95,7 @@ def test_going_back_to_before_a_column_adds_it_again(copy: Project) -> None:
 
 
 def test_a_column_that_is_gone_from_the_file_is_refused(copy: Project) -> None:
-    """It may have another name: the error tells what to do in both cases."""
+    """It may have another name: the error says what to do in both cases."""
     copy.change(columns={"key": "string", "b": "timestamp", "e": "timestamp"}, search_key="key")
     with pytest.raises(ChangedDeclarationError, match=r"streams.a.columns.k: found nothing.*`stream-wh migrate a --rename k=N"):
         copy.update(4)
@@ -153,7 +153,7 @@ def test_columns_that_no_table_can_have(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_of_ever_new_fields_is_left_out(tmp_path: Path) -> None:
-    """Files can add so many columns to a table and no more."""
+    """Files can add a limited number of columns to a table."""
     project = Project(tmp_path / "project", None, {"a": stream(format="json", unknown_columns="add")})
     path = project.land("1.json", "".join(f'{{"f{number}": 1}}\n' for number in range(MOST_ADDED + 1)))
     (source,) = project.updater().catalog.sources
@@ -162,7 +162,7 @@ def test_a_file_of_ever_new_fields_is_left_out(tmp_path: Path) -> None:
 
 
 def test_properties_of_tables_beside_are_recorded_though_no_row_moves(copy: Project) -> None:
-    """A longer `retain` commits to every table; the next update starts from there."""
+    """A longer `retain` commits to every table; the next update starts from these commits."""
     copy.warehouse["retain"] = "30d"
     copy.declare()
     copy.update(4)

@@ -1,4 +1,4 @@
-"""Every named moment of an update, and everything that can go wrong there.
+"""Every named moment of an update, and every failure that can happen there.
 
 After each failure readers have epoch n or n+1, and the next update completes what was begun, with the rows of the model. So
 that an attempt costs one update, they follow each other in one warehouse: each update finishes what the one before left::
@@ -68,7 +68,7 @@ OF_VIEW = [(Point.STEP_READY, 1), *((point, nth) for nth in (4, 5) for point in 
 
 @dataclass
 class Attack:
-    """Does something when a point is reached for the nth time, once."""
+    """Calls a function when a point is reached for the nth time, once."""
 
     moment: tuple[Point, int]
     act: Callable[[Moment], None]
@@ -85,18 +85,18 @@ class Attack:
 
 @pytest.fixture(scope="module")
 def witness(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Witness:
-    """A warehouse after its first updates, with the model beside it."""
+    """Return a warehouse after its first updates, with its model."""
     return begun(Witness(soaked(tmp_path_factory.mktemp("matrix") / "project", spark, viewed=False)))
 
 
 @pytest.fixture(scope="module")
 def viewed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Witness:
-    """The same with an archive and a view."""
+    """Return the same with an archive and a view."""
     return begun(Witness(soaked(tmp_path_factory.mktemp("viewed") / "project", spark, archived=True)))
 
 
 def begun(witness: Witness) -> Witness:
-    """Return it after so many updates that epochs have fallen out of `retain`."""
+    """Return the witness after enough updates for epochs to fall out of `retain`."""
     for _ in range(5):
         moved(witness)
         assert witness.check() is not None
@@ -124,7 +124,7 @@ def completed(witness: Witness) -> None:
 
 
 def attacked(witness: Witness, moment: tuple[Point, int], act: Callable[[Moment], None]) -> tuple[bool, WarehouseError | None]:
-    """Update under attack, check what is left, and return whether the moment came, and what the update said."""
+    """Update under attack, check the result, and return whether the moment was reached, and the update's error."""
     attack, failure = Attack(moment, act), None
     try:
         moved(witness, attack)
@@ -143,7 +143,7 @@ def jvm(spark: SparkSession) -> int:
 
 @pytest.fixture
 def full_disk(spark: SparkSession) -> Iterator[Callable[[], None]]:
-    """What fills the disk: no file of this process or Spark's can grow beyond 64 bytes from then on."""
+    """Return a function that fills the disk: files of this process and Spark cannot grow beyond 64 bytes afterwards."""
     pids = (os.getpid(), jvm(spark))
     before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in pids}
 
@@ -168,7 +168,7 @@ def full_disk(spark: SparkSession) -> Iterator[Callable[[], None]]:
 def test_a_full_disk_at_every_moment(
     request: pytest.FixtureRequest, full_disk: Callable[[], None], name: str, moments: list[tuple[Point, int]]
 ) -> None:
-    """The update says so; once there is space the next one completes it."""
+    """The update fails with an error; once there is space the next update completes it."""
     witness: Witness = request.getfixturevalue(name)
     failures = 0
     for moment in moments:
@@ -188,7 +188,7 @@ def test_a_full_disk_at_every_moment(
 
 
 def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> None:
-    """What is to be written next is in the way of something else, as root meets it where others have no permission."""
+    """A directory blocks the next file to write, since root is not stopped by missing permissions."""
     root = witness.project.root
     failures = 0
     for moment in MOMENTS[::2]:
@@ -221,7 +221,7 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_directories_without_permission_at_every_moment(witness: Witness) -> None:
-    """The same for real."""
+    """The same with real permissions."""
     root = witness.project.root
     for moment in MOMENTS:
         changed = [path for path in (root / "epochs", *root.glob("*/*/_delta_log"), *root.glob("tables/*")) if path.is_dir()]
@@ -243,7 +243,7 @@ def test_directories_without_permission_at_every_moment(witness: Witness) -> Non
 
 
 def test_spark_loses_its_work(viewed: Witness, spark: SparkSession) -> None:
-    """Jobs are cancelled while they run, as when a task fails for good: worth retrying, no file and no view is blamed."""
+    """Jobs are cancelled while they run, as if a task had failed for good: worth retrying, no file or view is blamed."""
     failures = 0
     for moment in ((Point.PLAN_WRITTEN, 1), (Point.STEP_STARTED, 2), *OF_VIEW):
         stop = threading.Event()
@@ -276,7 +276,7 @@ def truncated(path: Path, share: float) -> None:
 
 @pytest.mark.parametrize("share", [0, 0.999])
 def test_a_plan_cut_short_before_anything_was_done(witness: Witness, share: float) -> None:
-    """It is made again; the rows that it would have loaded are loaded."""
+    """The plan is made again; the rows that it would have loaded are loaded."""
 
     def cut(moment: Moment) -> None:
         truncated(plan_path(witness.project.root, moment.epoch), share)
@@ -289,7 +289,7 @@ def test_a_plan_cut_short_before_anything_was_done(witness: Witness, share: floa
 
 
 def test_a_plan_cut_short_while_tables_depend_on_it(witness: Witness) -> None:
-    """The update names the file and changes nothing; readers have the last epoch; the file put back, it is completed."""
+    """The update names the file and changes nothing; readers have the last epoch; with the file back, it is completed."""
     contents: dict[Path, bytes] = {}
 
     def cut(moment: Moment) -> None:
@@ -312,7 +312,7 @@ def test_a_plan_cut_short_while_tables_depend_on_it(witness: Witness) -> None:
 @pytest.mark.parametrize("share", [0, 0.999])
 @pytest.mark.parametrize("moment", [(Point.EPOCH_WRITTEN, 1), (Point.RETIRED, 1)], ids=["written", "retired"])
 def test_an_epoch_cut_short(witness: Witness, moment: tuple[Point, int], share: float) -> None:
-    """Readers have the epoch before it, and the next update makes it again from its plan and the tables' logs."""
+    """Readers have the epoch before, and the next update makes the epoch again from its plan and the tables' logs."""
     root = witness.project.root
     before = witness.check()
     assert before is not None
@@ -354,7 +354,7 @@ def test_an_epoch_cut_short_that_nothing_can_make_anew(witness: Witness) -> None
 
 @pytest.mark.parametrize(("nth", "share"), [(1, 0), (1, 0.999), (2, 0.4), (3, 0)])
 def test_a_commit_half_written(witness: Witness, nth: int, share: float) -> None:
-    """It is nobody's, whichever table it is in: undone, and its step done again."""
+    """It counts for nothing, in any table: it is undone, and its step is done again."""
     root = witness.project.root
 
     def cut(_: Moment) -> None:
@@ -426,7 +426,7 @@ def test_a_small_disk_that_fills_up(tmp_path: Path, spark: SparkSession) -> None
 
 
 def test_nothing_is_left_behind(witness: Witness) -> None:
-    """After all that, a vacuum brings back what the failures left, and every epoch is as it was."""
+    """Afterwards a vacuum deletes what the failures left, and every epoch is unchanged."""
     completed(witness)
     project: Project = witness.project
     before: Epoch = project.epoch

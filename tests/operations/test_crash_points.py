@@ -1,4 +1,4 @@
-"""An update that stops at any of its points leaves epoch n or n+1, and the next update makes what was begun.
+"""An update that stops at any of its points leaves epoch n or n+1, and the next update completes it.
 
 The script, four slots deep; k is the slot that an update ends::
 
@@ -84,7 +84,7 @@ def _name(moment: tuple[Point, int]) -> str:
 def test_an_update_stopped_at_a_point_is_completed_by_the_next(
     begun: Project, undisturbed: dict[str, Any], tmp_path: Path, moment: tuple[Point, int]
 ) -> None:
-    """Readers see epoch n or n+1 and nothing between; the next update makes exactly what was begun."""
+    """Readers see epoch n or n+1 and nothing in between; the next update makes exactly the planned epoch."""
     point, step = moment
     project = begun.copy(tmp_path / "project")
     before = project.picture()
@@ -104,7 +104,7 @@ def test_an_update_stopped_at_a_point_is_completed_by_the_next(
 def test_an_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
     begun: Project, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Each attempt is stopped one point further on, by an error or by Ctrl-C; the last one finds all done."""
+    """Each attempt stops one point later, by an error or Ctrl-C; the last attempt finds all steps done."""
     project = begun.copy(tmp_path / "project")
     before = project.picture()
     for number, (point, step) in enumerate(MOMENTS):
@@ -127,7 +127,7 @@ def test_an_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
 def test_a_first_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
     begun: Project, tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Until its epoch is written there is nothing to read; tables are created once, also those made on demand."""
+    """Nothing can be read before its epoch is written; tables are created once, also tables created on demand."""
     project = Project(tmp_path / "project", spark, begun.streams)
     project.land("1.csv", FIRST)
     seen = list(_stopped_everywhere(project, lambda: 0 if project.numbers else None))
@@ -141,7 +141,7 @@ def test_a_first_update_stopped_again_and_again_makes_what_an_undisturbed_one_ma
 
 
 def _stopped_everywhere(project: Project, epoch: Callable[[], int | None]) -> Iterator[tuple[Point, int]]:
-    """Update to slot 1 again and again, each time stopped at the first point not stopped at before."""
+    """Update to slot 1 in a loop, each time stopped at the first new point."""
     seen: list[tuple[Point, int]] = []
 
     def observe(moment: Moment) -> None:

@@ -1,4 +1,4 @@
-"""Damage is not written on: what reads old rows to write them again verifies them, and says which file is damaged."""
+"""Damage is not copied: a step that reads old rows to rewrite them verifies them, and names the damaged file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def flip(path: Path) -> bytes:
-    """Change one bit of a page's values, and return what the file had."""
+    """Change one bit of a page's values, and return the former content."""
     whole = path.read_bytes()
     chunk = pq.read_metadata(path).row_group(0).column(0)
     offset = chunk.data_page_offset + chunk.total_compressed_size - 2
@@ -43,7 +43,7 @@ def files_of(project: Project, table: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Two streams, a relation and a view, one slot deep, with files for the next one waiting, which seals; so does a row."""
+    """Two streams, a relation and a view, one slot deep, with files for the next update, which seals; a row waits too."""
     streams = {"a": stream(), "b": stream(landing="landing/b", layout={"technique": "rebuild", "grid": [1, 1]})}
     views: dict[str, dict[str, object]] = {"counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"}}
     directory = tmp_path_factory.mktemp("loaded") / "project"
@@ -60,7 +60,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pro
 
 
 def test_spark_verifies_pages(loaded: Project, tmp_path: Path) -> None:
-    """A view that is built over a damaged file is not left out for its own fault: the file is named."""
+    """A view that is built over a damaged file is not blamed and left out: the error names the file."""
     project = loaded.copy(tmp_path / "project")
     (path,) = files_of(project, "a")
     flip(path)
@@ -72,7 +72,7 @@ def test_spark_verifies_pages(loaded: Project, tmp_path: Path) -> None:
 
 
 def test_a_resumed_update_does_not_trust_damaged_files(loaded: Project, tmp_path: Path) -> None:
-    """A commit whose file lost a bit in its pages is undone and made again; its size and footer are as they were."""
+    """A commit whose file has a flipped bit in its pages is undone and made again; the file's size and footer were right."""
     project = loaded.copy(tmp_path / "project")
     state = project.epoch.table("a")
     assert state is not None
@@ -88,7 +88,7 @@ def test_a_resumed_update_does_not_trust_damaged_files(loaded: Project, tmp_path
 def test_an_update_does_not_read_again_what_it_has_hashed(
     loaded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its files got their sums when they were written; only what an earlier process wrote is read."""
+    """Its files got their checksums when they were written; only files of earlier processes are read."""
     project = loaded.copy(tmp_path / "project")
     read: list[Path] = []
     monkeypatch.setattr("warehouse.storage.deltalog.damage", read.append)
@@ -97,7 +97,7 @@ def test_an_update_does_not_read_again_what_it_has_hashed(
 
 
 def test_a_rollback_refuses_an_epoch_with_a_damaged_file(loaded: Project, tmp_path: Path) -> None:
-    """Nothing is written then."""
+    """Nothing is written."""
     project = loaded.copy(tmp_path / "project")
     damaged = files_of(project, "b")
     project.update(2)
@@ -109,7 +109,7 @@ def test_a_rollback_refuses_an_epoch_with_a_damaged_file(loaded: Project, tmp_pa
 
 
 def flip_header(path: Path) -> bytes:
-    """Change a bit of the first page's header, which no page's checksum covers, and return what the file had."""
+    """Change a bit of the first page's header, which no page checksum covers, and return the former content."""
     whole = path.read_bytes()
     chunk = pq.read_metadata(path).row_group(0).column(0)
     offset = (chunk.dictionary_page_offset or chunk.data_page_offset) + 5
@@ -140,7 +140,7 @@ def written_again(before: Project, after: Project) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def updated(loaded: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The same after an update that writes rows of all kinds of tables again."""
+    """The same after an update that rewrites rows of all kinds of tables."""
     after = loaded.copy(tmp_path_factory.mktemp("updated") / "project")
     after.update(2)
     return after
@@ -150,7 +150,7 @@ def updated(loaded: Project, tmp_path_factory: pytest.TempPathFactory) -> Projec
 def test_what_is_written_again_is_verified_first(
     loaded: Project, updated: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: Callable[[Path], bytes]
 ) -> None:
-    """A seal, a rebuild, buckets of a relation and of a view, deferred rows: the damaged file is named, nothing committed.
+    """A seal, a rebuild, buckets of a relation and a view, deferred rows: the damaged file is named, nothing committed.
 
     However large the files are: none is so small that it is verified before any lookup.
     """

@@ -1,4 +1,4 @@
-"""``warehouse.duckdb`` follows the epochs: whoever opens it has the newest, whoever has it open keeps what there was."""
+"""``warehouse.duckdb`` follows the epochs: who opens it gets the newest epoch, who has it open keeps the former one."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FILTERED: dict[str, object] = {"sql": "SELECT k, e FROM a WHERE k <> 'k1'", "sea
 
 
 def _landed(slot: int) -> str:
-    """Rows of one slot, each of which ends in another of the next eight, and one that is dead when it comes."""
+    """Return rows of one slot, each of which ends in another of the next eight, and a row that is dead on arrival."""
     return csv(*(row(f"k{n}", slot - 0.5, slot + n - 0.5) for n in range(1, 9)), row("gone", slot - 0.5, slot - 0.1))
 
 
 @pytest.mark.parametrize("updates", [30, pytest.param(100, marks=pytest.mark.long)])
 def test_updates_with_connections_open(tmp_path: Path, spark: SparkSession, updates: int) -> None:
-    """After each, a process with DuckDB alone and a connection of its own count what a scan counts; older ones keep theirs.
+    """After each update, another process and a new connection count the rows of a scan; older connections keep theirs.
 
     Expiry blocks have four slots, so most updates leave dead rows in the files::
 
@@ -105,7 +105,7 @@ def test_every_verb_that_writes_an_epoch_replaces_it(history: Project, tmp_path:
 
 
 def test_a_missing_file_is_made_again_by_an_update_that_has_nothing_else_to_do(history: Project, tmp_path: Path) -> None:
-    """Without Spark; and so is one of a former epoch, or no database at all."""
+    """Without Spark; also a file of a former epoch, and a file that is no database."""
     project = history.copy(tmp_path / "project")
     project.spark = None
     database = project.root / DATABASE
@@ -120,7 +120,7 @@ def test_a_missing_file_is_made_again_by_an_update_that_has_nothing_else_to_do(h
 
 
 def test_what_it_shows_stays_as_long_as_the_epoch(project: Project) -> None:
-    """An update died before it replaced the file; a vacuum replaces it first, and spares what the former one shows."""
+    """An update died before it replaced the file; a vacuum replaces it first, and keeps the files of the former one."""
     project.warehouse["retain"] = "1h"
     project.declare()
     project.clock = at(1)

@@ -1,4 +1,4 @@
-"""Files are on the disk before the log entry that names them, entries before the epoch; a failed sync leaves nothing trusted."""
+"""Files are synced before the log entry that names them, entries before the epoch; nothing of a failed sync is trusted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUICK = 24
 
 
 def test_the_order_holds_for_every_verb(history: Project, tmp_path: Path) -> None:
-    """Whatever makes an epoch, a power loss at any moment leaves all that a log entry or an epoch's record names."""
+    """After a power loss at any moment, all files exist that a log entry or an epoch's record names."""
     project = history.copy(tmp_path / "project")
     disk = Disk(project.directory)
     seen: dict[str, int] = {}
@@ -72,7 +72,7 @@ def test_the_order_holds_for_every_verb(history: Project, tmp_path: Path) -> Non
 
 
 def test_a_disk_that_loses_names_is_noticed(tmp_path: Path) -> None:
-    """The model of the disk tells a file that was written without a sync from one that was synced with its directories."""
+    """The disk's model distinguishes unsynced files from files that were synced with their directories."""
     disk = Disk(tmp_path)
     with watching(disk):
         store_of(tmp_path / "one" / "two" / "file").write_exclusive(tmp_path / "one" / "two" / "file", b"content")
@@ -85,7 +85,7 @@ def test_a_disk_that_loses_names_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failing", range(4))
 def test_a_name_that_is_not_durable_is_free_again(tmp_path: Path, failing: int) -> None:
-    """Of a write that fails at any of its syncs nothing is there, and it can be made again."""
+    """A write that fails at any of its syncs leaves nothing, and can be repeated."""
     path = tmp_path / "new" / "deep" / "file"
     with watching(FailingDisk(failing)), pytest.raises(NotDurableError, match="the disk did not confirm"):
         store_of(path).write_exclusive(path, b"content")
@@ -97,7 +97,7 @@ def test_a_name_that_is_not_durable_is_free_again(tmp_path: Path, failing: int) 
 
 @pytest.mark.parametrize("failing", range(2))
 def test_what_was_to_be_replaced_is_whole(tmp_path: Path, failing: int) -> None:
-    """After a failed sync there is the former content or the new one, and nothing besides."""
+    """After a failed sync the file has the former content or the new content, and no other file is left."""
     path = tmp_path / "file"
     path.write_bytes(b"former")
     with watching(FailingDisk(failing)), pytest.raises(NotDurableError):
@@ -108,7 +108,7 @@ def test_what_was_to_be_replaced_is_whole(tmp_path: Path, failing: int) -> None:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, Disk]:
-    """A project after its first update, with the files of the second waiting, and what the disk saw; it has a view."""
+    """A project after its first update, with files for the second, and the syncs that the disk saw; it has a view."""
     views = {"counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"}}
     project = Project(tmp_path_factory.mktemp("begun") / "project", spark, {"a": stream()}, views=dict(views))
     disk = Disk(project.directory)
@@ -121,12 +121,12 @@ def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tupl
 
 @pytest.fixture(scope="module")
 def begun(first: tuple[Project, Disk]) -> Project:
-    """The project alone."""
+    """The project without the disk."""
     return first[0]
 
 
 def test_the_order_holds_for_a_first_update(first: tuple[Project, Disk]) -> None:
-    """No directory is there before it."""
+    """No directory exists before it."""
     _, disk = first
     assert disk.faults == []
     assert disk.epochs == 1
@@ -135,7 +135,7 @@ def test_the_order_holds_for_a_first_update(first: tuple[Project, Disk]) -> None
 
 @pytest.fixture(scope="module")
 def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
-    """What a second update makes that nothing disturbed, and its number of syncs."""
+    """The result of an undisturbed second update, and its number of syncs."""
     project = begun.copy(tmp_path_factory.mktemp("undisturbed") / "project")
     disk = FailingDisk()
     with watching(disk):
@@ -149,7 +149,7 @@ def _picture(project: Project) -> dict[str, Any]:
 
 
 def _failing_at(project: Project, failing: int, expected: dict[str, Any]) -> str:
-    """Let one sync of an update fail; the next update makes what was begun. Returns what was synced."""
+    """Let one sync of an update fail; the next update completes it. Returns the synced paths."""
     disk = FailingDisk(failing)
     with watching(disk), pytest.raises(NotDurableError, match="run again"):
         project.update(2)
@@ -161,7 +161,7 @@ def _failing_at(project: Project, failing: int, expected: dict[str, Any]) -> str
 def test_after_a_failed_sync_the_next_update_makes_what_was_begun(
     begun: Project, undisturbed: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
-    """Nothing that the disk did not confirm is used again: it is written from its source (some syncs)."""
+    """Nothing that the disk did not confirm is used: it is written again from its source (some syncs)."""
     expected, count = undisturbed
     for failing in range(0, count, QUICK):
         _failing_at(begun.copy(tmp_path / str(failing)), failing, expected)
@@ -181,7 +181,7 @@ def test_after_each_failed_sync_the_next_update_makes_what_was_begun(
 def test_after_a_failed_sync_of_a_resumed_update_it_is_written_again(
     begun: Project, undisturbed: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
-    """What an earlier process committed is synced once more, and undone when that fails."""
+    """A commit of an earlier process is synced again, and undone if that fails."""
     expected, _ = undisturbed
     stopped = begun.copy(tmp_path / "stopped")
     with pytest.raises(StoppedError):

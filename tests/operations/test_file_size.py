@@ -1,4 +1,4 @@
-"""``target_file_size``: runs are written as files of about that size, by the bytes of the rows that the table has."""
+"""``target_file_size``: runs are written as files of about that size, by the bytes of the table's rows."""
 
 from __future__ import annotations
 

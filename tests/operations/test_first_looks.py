@@ -25,7 +25,7 @@ LINES = csv(row("live", 0.5, 4), row("waits", 2.5, 4), row("dead", 0.2, 0.6), ro
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The streams whose files were read, in order."""
+    """Return the streams whose files were read, in order."""
     names: list[str] = []
     plain = batch.read_records
 
@@ -46,7 +46,7 @@ def two_streams(directory: Path, spark: SparkSession) -> Project:
 
 
 def test_few_rows_are_read_once(tmp_path: Path, spark: SparkSession, reads: list[str]) -> None:
-    """The epoch is that of an update which does not look before it plans; the next update reads only what arrived."""
+    """The epoch equals that of an update that reads after planning; the next update reads only new files."""
     project, other = (two_streams(tmp_path / name, spark) for name in ("looks", "does_not"))
     project.update(1)
     assert sorted(reads) == ["a", "b"]
@@ -62,7 +62,7 @@ def test_few_rows_are_read_once(tmp_path: Path, spark: SparkSession, reads: list
 
 
 def test_a_file_that_changes_after_it_was_looked_at_is_left_out(project: Project, reads: list[str]) -> None:
-    """The rows of the former file do not get into the table."""
+    """The rows of its former content do not get into the table."""
     path = project.land("1.csv", csv(row("former", 0.5, 4)))
     project.land("2.csv", csv(row("stays", 0.5, 4)))
 
@@ -79,7 +79,7 @@ def test_a_file_that_changes_after_it_was_looked_at_is_left_out(project: Project
 def test_rows_ahead_of_the_clock_are_judged_by_the_clock_of_the_plan(
     project: Project, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row that is too far ahead when the files are looked at may not be so when the update is planned."""
+    """A row that is too far ahead when the files are classified may not be so when the update is planned."""
     project.change(max_ahead="1h", max_lifetime="9h")
     project.land("1.csv", csv(row("near", 0.5, 9), row("ahead", 2.5, 5)))
     project.clock = at(1)
@@ -97,7 +97,7 @@ def test_rows_ahead_of_the_clock_are_judged_by_the_clock_of_the_plan(
 
 
 def test_an_update_of_a_later_table_reads_it_once(project: Project, reads: list[str]) -> None:
-    """Only a stream without a table is looked at."""
+    """Only a stream without a table is classified before planning."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.update(1)
     project.change("b", **stream(landing="landing/b"))
