@@ -1,4 +1,4 @@
-"""Tables that outsiders changed while no update was at work: adopted, passed over, or stopped until that is taken back.
+"""Tables that outsiders changed while no update ran: adopted, ignored, or stopped until the change is taken back.
 
 Each kind of change is made to copies of one warehouse with a past; what is judged is the content, never the operation's name.
 """
@@ -47,12 +47,12 @@ def table_of(project: Project, name: str = "a") -> Path:
 
 
 def faults(project: Project) -> list[str]:
-    """Return what `check` finds wrong."""
+    """Return the faults that `check` finds."""
     return [f"{finding.code}: {finding.message}" for finding in check(project.root).faults]
 
 
 def rows_of(project: Project, name: str) -> list[str]:
-    """The user's columns of the live rows: a view that is rebuilt has other system columns."""
+    """Return the user's columns of the live rows: a rebuilt view has other system columns."""
     system = ("sub_index", "exp_block")
     return sorted(
         str({key: value for key, value in record.items() if key[0] != "_" and key not in system}) for record in project.live(name)
@@ -61,7 +61,7 @@ def rows_of(project: Project, name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", [*HARMLESS, "split"])
 def test_what_changes_no_row_is_adopted(idle: Project, name: str) -> None:
-    """`check` notes it before; afterwards the newest epoch names the version, says so, and every check passes."""
+    """`check` notes it before; afterwards the newest epoch names the version, reports it, and every check passes."""
     before = {state.name: idle.live(state.name) for state in idle.epoch.tables}
     number = idle.epoch.number
     (split if name == "split" else HARMLESS[name])(table_of(idle))
@@ -83,7 +83,7 @@ def test_what_changes_no_row_is_adopted(idle: Project, name: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_changes_rows_is_told_and_taken_back(idle: Project, name: str) -> None:
-    """The dry run tells and writes nothing; afterwards the table has its rows, and every check passes."""
+    """The dry run reports it and writes nothing; afterwards the table has its rows, and every check passes."""
     before = {state.name: idle.live(state.name) for state in idle.epoch.tables}
     table = table_of(idle)
     CHANGES[name](table)
@@ -105,7 +105,7 @@ def test_what_changes_rows_is_told_and_taken_back(idle: Project, name: str) -> N
 
 @pytest.mark.parametrize("changes", [True, False], ids=["says that rows changed", "says that none did"])
 def test_a_file_with_narrower_bounds_is_taken_back(idle: Project, *, changes: bool) -> None:
-    """The bytes are the same, and readers that go by the bounds would not find its rows."""
+    """The bytes are the same, but readers that prune by the bounds would not find its rows."""
     table = table_of(idle)
     state = idle.epoch.table("a")
     assert state is not None
@@ -124,7 +124,7 @@ def test_a_file_with_narrower_bounds_is_taken_back(idle: Project, *, changes: bo
 
 
 def test_what_lands_while_rows_are_compared_is_not_taken_back(idle: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has judged it: the reversal is refused."""
+    """Its rows were not compared: the reversal is refused."""
     table = table_of(idle)
     split(table)
 
@@ -140,7 +140,7 @@ def test_what_lands_while_rows_are_compared_is_not_taken_back(idle: Project, mon
 
 
 def test_an_epochs_version_is_never_taken_back(idle: Project) -> None:
-    """Nothing at or below the newest epoch's version changes, whatever is above it."""
+    """No version up to the newest epoch's changes, whatever is above it."""
     table = table_of(idle)
     state = idle.epoch.table("a")
     assert state is not None
@@ -165,7 +165,7 @@ def test_files_that_a_foreign_vacuum_deleted_are_named(idle: Project) -> None:
 
 
 def to_nine(project: Project) -> None:
-    """Empty commits until version 9, which an epoch names: the next is a foreign one that makes a checkpoint."""
+    """Commit nothing until version 9, which an epoch names: the next commit is foreign and makes a checkpoint."""
     table = table_of(project)
     while DeltaTable(str(table)).version() < 9:
         HARMLESS["empty"](table)
@@ -176,7 +176,7 @@ def to_nine(project: Project) -> None:
 def test_a_checkpoint_whose_commit_somebody_removed_never_counts(
     history: Project, followed: Project, tmp_path: Path, name: str
 ) -> None:
-    """Removing the JSON of a foreign commit at a version divisible by ten leaves its checkpoint: readers served it for ours."""
+    """A removed foreign commit at a version divisible by ten leaves its checkpoint: readers would read it as ours."""
     project = history.copy(tmp_path / "project")
     to_nine(project)
     before = project.live()
@@ -194,12 +194,12 @@ def test_a_checkpoint_whose_commit_somebody_removed_never_counts(
 
 
 def keys(project: Project) -> dict[str, list[str]]:
-    """Return the users' rows of the tables and views."""
+    """Return the user's rows of the tables and views."""
     return {name: rows_of(project, name) for name in ("a", "b", *VIEWS)}
 
 
 def test_a_checkpoint_that_the_commits_contradict_is_found_and_removed(idle: Project) -> None:
-    """`check` replays the commits and compares; `check --repair` believes them, since they are all there."""
+    """`check` replays the commits and compares; `check --repair` trusts the commits, since all exist."""
     to_nine(idle)
     table = table_of(idle)
     CHANGES["delete"](table)
@@ -217,7 +217,7 @@ def test_a_checkpoint_that_the_commits_contradict_is_found_and_removed(idle: Pro
 
 
 def _pin(project: Project, version: int) -> None:
-    """Write an epoch that names the version, as a build without care did."""
+    """Write an epoch that names the version, as an earlier build did without comparing rows."""
     import dataclasses  # noqa: PLC0415 - one use
 
     from warehouse.epochs.journal import epoch_path, write_record  # noqa: PLC0415 - same
@@ -249,7 +249,7 @@ MOVING = ["delete", "optimize", "lying optimize"]
 def test_an_update_goes_on_after_the_command_of_its_message(
     history: Project, followed: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """The update says that the table stands still, with the command; after that everything is as if nobody had come."""
+    """The update reports that the table stands still, with the command; after the command everything is as if undisturbed."""
     project = history.copy(tmp_path / "project")
     {**HARMLESS, **CHANGES}[name](table_of(project))
     project.land("4.csv", csv(row("n", 3.5, 7)))
@@ -272,7 +272,7 @@ def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) 
 
 
 def _other_table(table: Path) -> None:
-    """Another table with as many commits."""
+    """Return another table with as many commits."""
     rows, version = DeltaTable(str(table)).to_pyarrow_table(), DeltaTable(str(table)).version()
     shutil.rmtree(table)
     for _ in range(version + 1):
@@ -280,13 +280,13 @@ def _other_table(table: Path) -> None:
 
 
 def _longer_table(table: Path) -> None:
-    """Another table with more commits."""
+    """Return another table with more commits."""
     _other_table(table)
     write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table(), mode="append")
 
 
 def _older_copy(table: Path) -> None:
-    """The table as it was an epoch before, as a copy of yesterday is."""
+    """Return the table as it was an epoch before, as in yesterday's copy."""
     entry_path(table, DeltaTable(str(table)).version()).unlink()
 
 
@@ -295,7 +295,7 @@ REPLACED = {"other": _other_table, "longer": _longer_table, "older": _older_copy
 
 @pytest.mark.parametrize("name", REPLACED)
 def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Project, name: str) -> None:
-    """`repair --undo-foreign` says that it cannot help, and writes nothing; `check` and verbs that need the table name it too."""
+    """`repair --undo-foreign` cannot repair it, and writes nothing; `check` and verbs that need the table name it too."""
     table = table_of(idle)
     REPLACED[name](table)
     log = sorted(path.name for path in (table / "_delta_log").glob("*"))
@@ -313,7 +313,7 @@ def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Proj
 def test_a_table_that_was_replaced_stands_still_until_it_is_restored(
     history: Project, followed: Project, tmp_path: Path, name: str
 ) -> None:
-    """The others move on meanwhile; with the former directory in its place it goes on, and nothing is missing."""
+    """The others move meanwhile; with its former directory back it continues, and no row is missing."""
     project = history.copy(tmp_path / "project")
     table = table_of(project)
     shutil.copytree(table, tmp_path / "kept")
@@ -345,7 +345,7 @@ def test_a_verb_that_needs_the_table_says_what_to_do(idle: Project, capsys: pyte
 
 
 def test_status_tells_of_foreign_commits(idle: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those to adopt, and those that stop the table, with the command."""
+    """Commits to adopt, and commits that stop the table, with the command."""
     for name, word in (("vacuum", "change nothing"), ("delete", "repair --undo-foreign a")):
         {**HARMLESS, **CHANGES}[name](table_of(idle))
         assert run(["-C", str(idle.directory), "status"]) == 0

@@ -1,4 +1,4 @@
-"""Outsiders commit to a table while an update is at work, or lies unfinished: the plan goes on, or its message helps.
+"""Outsiders commit to a table during an update or before it is finished: the plan continues, or its error says what to do.
 
 Each change comes at each moment of an update; afterwards all tables and views are as in a warehouse with which nobody meddled::
 
@@ -45,12 +45,12 @@ QUICK = [
 
 @pytest.fixture(scope="module")
 def model(followed: Project) -> dict[str, list[str]]:
-    """The rows of the tables and views after the update, had nobody come."""
+    """Return the rows of the tables and views after an undisturbed update."""
     return keys(followed)
 
 
 def _at(project: Project, point: Point, action: Callable[[], None]) -> Observer:
-    """Act once, at a point; at a point of a step in the step that writes the table's rows."""
+    """Return an observer that acts once, at a point; at a point of a step, in the step that writes the table's rows."""
     done: list[Moment] = []
 
     def observe(moment: Moment) -> None:
@@ -68,7 +68,7 @@ def _at(project: Project, point: Point, action: Callable[[], None]) -> Observer:
 
 
 def _begun(history: Project, directory: Path, point: Point) -> Project:
-    """A copy whose next update was killed at a point."""
+    """Return a copy whose next update was killed at a point."""
     project = history.copy(directory)
     project.land("4.csv", csv(row("n", 3.5, 7)))
 
@@ -82,7 +82,7 @@ def _begun(history: Project, directory: Path, point: Point) -> Project:
 
 @pytest.fixture(scope="module")
 def killed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Point], Project]:
-    """Warehouses whose update was killed at a point, each of which is made once; tests take copies."""
+    """Return warehouses whose update was killed at a point, each made once; tests take copies."""
     return cache(lambda point: _begun(history, tmp_path_factory.mktemp("killed") / "project", point))
 
 
@@ -101,7 +101,7 @@ def _cases() -> list[object]:
 def test_an_unfinished_update_is_finished_whatever_outsiders_committed(
     killed: Callable[[Point], Project], tmp_path: Path, model: dict[str, list[str]], name: str, point: Point, verb: str
 ) -> None:
-    """What changes no row is taken back by itself; anything else stops the table alone, until its command takes it back."""
+    """A change without row changes is taken back; any other stops the table alone, until its command takes it back."""
     project = killed(point).copy(tmp_path / "project")
     ALL[name](table_of(project))
     if verb == "undo":
@@ -120,7 +120,7 @@ def test_an_unfinished_update_is_finished_whatever_outsiders_committed(
 
 
 def test_an_update_at_work_passes_what_slips_in(history: Project, tmp_path: Path, model: dict[str, list[str]]) -> None:
-    """At each moment somebody else commits what changes no row; the update ends, and says so."""
+    """At each moment an outsider commits without changing rows; the update completes, and reports it."""
     project = history.copy(tmp_path / "project")
     project.land("4.csv", csv(row("n", 3.5, 7)))
     table = table_of(project)
@@ -141,7 +141,7 @@ def test_an_update_at_work_passes_what_slips_in(history: Project, tmp_path: Path
 
 
 def _only_a_stands_still(project: Project, report: UpdateReport, model: dict[str, list[str]]) -> None:
-    """The update says so, has moved what does not depend on it, and `check` finds nothing else."""
+    """Check that the update reports it, has moved all tables that do not depend on it, and `check` finds nothing else."""
     assert [table for table, why in report.stopped if "repair --undo-foreign a" in why] == ["a"]
     assert {view for view, _ in report.failed_views} == set(VIEWS)
     assert keys(project)["b"] == model["b"]
@@ -153,7 +153,7 @@ def _only_a_stands_still(project: Project, report: UpdateReport, model: dict[str
 def test_rows_that_slip_in_stop_their_table_alone(
     history: Project, tmp_path: Path, model: dict[str, list[str]], name: str, point: Point
 ) -> None:
-    """The update at work takes back what it has committed, new tables too, and makes another plan."""
+    """The running update takes back its commits, also new tables, and makes another plan."""
     project = history.copy(tmp_path / "project")
     project.land("4.csv", csv(row("n", 3.5, 7)))
     project.views["fresh"] = {"sql": "SELECT k, count(*) AS n FROM b GROUP BY k", "search_key": "k"}
@@ -174,7 +174,7 @@ def test_rows_that_slip_in_stop_their_table_alone(
 def test_giving_a_plan_up_can_be_killed(
     history: Project, tmp_path: Path, model: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """Whoever comes next goes on with it; or finishes the plan, where the change was taken back meanwhile."""
+    """The next update continues giving up; or it finishes the plan if the change was taken back meanwhile."""
     for undone in (False, True):
         project = _begun(history, tmp_path / str(undone), Point.STEPS_DONE)
         CHANGES["delete"](table_of(project))
@@ -205,7 +205,7 @@ def test_giving_a_plan_up_can_be_killed(
 
 @pytest.mark.parametrize("name", ["append", "empty", pytest.param("properties", marks=pytest.mark.long)])
 def test_a_first_update_goes_on(project: Project, name: str) -> None:
-    """No epoch names the table yet: what outsiders did above its first commit is taken back all the same."""
+    """No epoch names the table yet: outsiders' commits above its first commit are still taken back."""
     project.land("1.csv", csv(row("x", 0.5, 4), row("y", 0.5, 5)))
 
     def stop() -> None:
@@ -227,7 +227,7 @@ def test_a_first_update_goes_on(project: Project, name: str) -> None:
 
 
 def test_a_table_that_stands_where_the_plan_creates_one_is_removed(project: Project) -> None:
-    """Before the plan's first commit nothing is to be gone back to."""
+    """Before the plan's first commit there is no version to go back to."""
     project.land("1.csv", csv(row("x", 0.5, 4)))
 
     def stop() -> None:
@@ -253,7 +253,7 @@ def test_a_table_that_stands_where_the_plan_creates_one_is_removed(project: Proj
 def test_a_checkpoint_of_a_commit_that_somebody_removed_is_no_base(
     history: Project, model: dict[str, list[str]], tmp_path: Path, point: Point
 ) -> None:
-    """The plan's commit takes the number of a foreign one whose checkpoint is still there."""
+    """The plan's commit takes the number of a removed foreign commit whose checkpoint still exists."""
     before = history.copy(tmp_path / "nine")
     to_nine(before)
     before.land("4.csv", csv(row("n", 3.5, 7)))

@@ -1,4 +1,4 @@
-"""State of operators that a plan does not build again is kept as long as the view reads it."""
+"""State of operators that a plan does not rebuild is kept as long as the view reads it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def state(table: str, operator: Operator, spare_of: str | None = None) -> TableS
 
 
 def forgotten(tables: list[TableState], *built: tuple[str, Operator]) -> list[str]:
-    """Return what a plan forgets that builds these nodes again."""
+    """Return the state that a plan which builds these nodes again forgets."""
     nodes = tuple(
         NodePlan(name, "v", "", node(name, made), LAYOUT, 0, first=True, short_lived="drop", columns=()) for name, made in built
     )

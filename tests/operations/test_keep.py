@@ -1,4 +1,4 @@
-"""``keep``: rejected rows and reported short-lived results leave in whole files once they were kept for long enough."""
+"""``keep``: rejected rows and reported short-lived results leave in whole files after their time."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def later(project: Project, hours: float) -> None:
-    """Let the wall clock go on."""
+    """Advance the wall clock."""
     project.clock += round(hours * HOUR)
 
 
 def reject(project: Project, hour: int, *names: str) -> None:
-    """Land a file of which nothing but one row can be used."""
+    """Land a file with one usable row; all other lines are rejected."""
     project.land(f"{hour}.csv", csv(row("fine", hour - 0.5, hour + 2), *(f"{name},," for name in names)))
 
 
@@ -47,7 +47,7 @@ def raws(project: Project, number: int | None = None) -> set[str]:
 
 
 def side(project: Project, role: str = "rejected", table: str = "a") -> SideTable:
-    """Return a table beside another, at the newest epoch."""
+    """Return a side table of a table, at the newest epoch."""
     side_table = getattr(project.epoch.table(table), role)
     assert side_table is not None
     return side_table  # type: ignore[no-any-return]
@@ -71,7 +71,7 @@ def named(project: Project) -> set[str]:
 
 @pytest.mark.parametrize("seed", [3, pytest.param(8, marks=pytest.mark.long)])
 def test_rows_leave_when_they_are_old_enough(tmp_path: Path, spark: SparkSession, seed: int) -> None:
-    """At random ages: no younger row leaves, no older one stays, earlier epochs still tell theirs, and files come back."""
+    """At random ages: no younger row leaves, no older row stays, earlier epochs still have their rows, and files come back."""
     chance, keep = random.Random(seed), 8 * HOUR  # noqa: S311 - test data
     project = Project(tmp_path / "project", spark, warehouse={"keep": "8h", "retain": "3h", "vacuum": "manual"})
     rejected_at: dict[str, int] = {}
@@ -106,7 +106,7 @@ def three(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Path) -> None:
-    """The step is planned and told; whatever the times of files are, it counts from the update that found a row."""
+    """The step is planned and explained; the age counts from the update that found a row, whatever the times of files."""
     project = three.copy(tmp_path / "project")
     for path in (project.root / "rejected").rglob("*"):
         os.utime(path, (2**31, 2**31))
@@ -126,7 +126,7 @@ def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Pa
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["whole files", "a file of several updates"])
 def test_a_kill_anywhere_changes_nothing(three: Project, tmp_path: Path, *, mixed: bool) -> None:
-    """Stopped at any moment of the update and finished by the next, it makes the epoch that it makes undisturbed."""
+    """Stopped at any moment and finished by the next update, it makes the same epoch as an undisturbed update."""
     base = three.copy(tmp_path / "base")
     if mixed:
         DeltaTable(str(base.root / "rejected" / "a")).optimize.compact()
@@ -149,7 +149,7 @@ def test_a_kill_anywhere_changes_nothing(three: Project, tmp_path: Path, *, mixe
 
 
 def test_vacuum_tells_before_what_it_frees(three: Project, tmp_path: Path) -> None:
-    """Files go when the epochs that name them fall out of `retain`, not before, and a dry run says how many."""
+    """Files are deleted when the epochs that name them fall out of `retain`, and a dry run reports their number."""
     project = three.copy(tmp_path / "project")
     project.warehouse["vacuum"] = "manual"
     project.declare()
@@ -170,7 +170,7 @@ def test_vacuum_tells_before_what_it_frees(three: Project, tmp_path: Path) -> No
 
 
 def test_forever_and_back(three: Project, tmp_path: Path) -> None:
-    """With `forever` nothing leaves and no age is recorded; a stream's own bound counts from the first update that has it."""
+    """With `forever` nothing leaves and no age is recorded; a stream's own limit counts from its first update on."""
     project = three.copy(tmp_path / "project")
     project.warehouse["keep"] = "forever"
     project.declare()
@@ -186,7 +186,7 @@ def test_forever_and_back(three: Project, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["restate", "erase", "optimize"])
 def test_what_writes_rows_again_makes_none_younger(three: Project, tmp_path: Path, spark: SparkSession, verb: str) -> None:
-    """`restate --rejected`, `erase` and an outsider's OPTIMIZE put rows of several updates into one file: old ones leave it."""
+    """`restate --rejected`, `erase` and an outsider's OPTIMIZE put rows of several updates into one file: old rows leave it."""
     project = three.copy(tmp_path / "project")
     project.spark = spark
     later(project, 8.5)
@@ -220,7 +220,7 @@ PAIRS = {
 
 
 def test_short_lived_results_leave_too(tmp_path: Path, spark: SparkSession) -> None:
-    """A view's own `keep` holds; they leave also when it reports no more, and `restored` tells those that are there."""
+    """A view's own `keep` applies; results leave also if it reports no more, and `restored` returns the remaining ones."""
     streams = {"a": stream(), "b": stream(landing="landing/b")}
     project = Project(tmp_path / "project", spark, streams, views={"pairs": dict(PAIRS)}, warehouse={"keep": "100d"})
     project.update(0)
@@ -287,7 +287,7 @@ BESIDE = (("rejected", "a"), ("restored", "pairs"), ("restored", "over"))
 
 @pytest.mark.parametrize("why", ["source changed", "side changed", "refused", "fails"])
 def test_they_leave_a_table_or_view_that_stands_still(kept: Project, tmp_path: Path, why: str) -> None:
-    """Whatever stops it, rows are not kept for longer; only a directory that outsiders changed is left alone."""
+    """Whatever stops the table, rows leave in time; only a directory that outsiders changed is not touched."""
     project = kept.copy(tmp_path / "project")
     if why == "source changed":
         DeltaTable(str(project.root / "tables" / "a")).delete("k = 'x'")

@@ -1,4 +1,4 @@
-"""Key summaries share the fate of their data files: made with them, read before them, gone with them, and never believed blindly.
+"""Key summaries are made with their data files, read before them, deleted with them, and never trusted blindly.
 
 ::
 
@@ -48,7 +48,7 @@ BATCHES = ("aaabb", "aaccc", "dddee")
 
 @pytest.fixture(scope="module", autouse=True)
 def _small_files() -> Iterator[None]:
-    """The files of a few rows get summaries, too."""
+    """Files of a few rows get summaries too."""
     with limited(summary_share=50.0):
         yield
 
@@ -64,13 +64,13 @@ def loaded(directory: Path, spark: SparkSession) -> Project:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """That project, of which tests take copies."""
+    """Return that project, of which tests take copies."""
     return loaded(tmp_path_factory.mktemp("made") / "project", spark)
 
 
 @pytest.fixture
 def project(made: Project, tmp_path: Path) -> Project:
-    """A copy of the test's own."""
+    """Return a copy of the project for one test."""
     return made.copy(tmp_path / "project")
 
 
@@ -82,13 +82,13 @@ def data_files(project: Project) -> list[Path]:
 
 
 def counted(file: Path) -> KeySummary:
-    """Return what a file's summary must be."""
+    """Return the expected summary of a file."""
     keys = pq.read_table(file, columns=["k"])["k"].to_pylist()
     return KeySummary(len(keys), dict(Counter((key,) for key in keys)))
 
 
 def probed(project: Project, key: str) -> tuple[int, list[Any]]:
-    """Return how many files a reader's first probe of a key opens, and the rows' keys."""
+    """Return how many files a reader's first probe of a key opens, and the keys of the rows."""
     with Reader.open(project.root) as reader:
         answer = reader.probe("a", [key])
         rows = [record[0] for record in answer.all()]
@@ -97,7 +97,7 @@ def probed(project: Project, key: str) -> tuple[int, list[Any]]:
 
 @pytest.mark.parametrize("rows", [0, 20_000], ids=["Spark", "driver"])
 def test_both_writers_make_exact_summaries(tmp_path: Path, spark: SparkSession, rows: int) -> None:
-    """Whoever writes a data file, its summary counts each of its keys, and a check counts them again."""
+    """Whichever writer writes a data file, its summary counts each of its keys, and a check counts them again."""
     with limited(driver_rows=rows):
         project = loaded(tmp_path / "project", spark)
     files = data_files(project)
@@ -108,7 +108,7 @@ def test_both_writers_make_exact_summaries(tmp_path: Path, spark: SparkSession, 
 
 
 def test_a_first_probe_opens_the_files_that_have_the_key(project: Project) -> None:
-    """Without the summaries it opens those that the bounds leave, and finds the same rows."""
+    """Without summaries it opens the files that the bounds leave, and finds the same rows."""
     few = {key: probed(project, key) for key in "abcdez"}
     assert [files for files, _ in few.values()] == [2, 1, 1, 1, 1, 0]
     for file in data_files(project):
@@ -119,7 +119,7 @@ def test_a_first_probe_opens_the_files_that_have_the_key(project: Project) -> No
 
 
 def test_a_first_probe_of_files_whose_counts_do_not_fit_opens_the_ones_with_the_key(project: Project) -> None:
-    """The filter is enough: the counts behind it are not even read, whatever stands there."""
+    """The filter is enough: the counts after it are not read."""
     for file in data_files(project):
         content = summary_path(file).read_bytes()
         counts = counts_of(content)
@@ -128,7 +128,7 @@ def test_a_first_probe_of_files_whose_counts_do_not_fit_opens_the_ones_with_the_
 
 
 def test_counts_by_key_need_no_file(project: Project) -> None:
-    """Within a time, numbers of live rows come from summaries; without them files are read, to the same end."""
+    """For a while, numbers of live rows come from summaries; without summaries files are read, with the same result."""
     count_all = "SELECT count(*) AS n FROM a"
     queries = ("SELECT k, count(*) AS n FROM a GROUP BY k", f"{count_all} WHERE k = 'b'", count_all)
     file_counts = []
@@ -148,7 +148,7 @@ def test_counts_by_key_need_no_file(project: Project) -> None:
 
 
 def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
-    """Exact where all keys are listed and all rows live; not told of other columns, or without the summaries."""
+    """It is exact if all keys are listed and all rows are live; it is omitted for other columns, or without summaries."""
     joined = "SELECT l.k FROM a l JOIN a r ON l.k = "
     project.views = {name: {"sql": joined + key, "search_key": "k"} for name, key in (("pairs", "r.k"), ("upper", "upper(r.k)"))}
     project.declare()
@@ -176,7 +176,7 @@ def test_explain_tells_the_size_of_a_join_by_key(project: Project) -> None:
 
 
 def test_a_damaged_or_strange_summary_changes_no_answer(project: Project) -> None:
-    """Bytes that are not what was written tell nothing; neither do those of another number of rows."""
+    """Changed bytes are ignored; so is a summary with another number of rows."""
     first, second, third = data_files(project)
     content = summary_path(first).read_bytes()
     summary_path(first).write_bytes(content[:-1])
@@ -186,7 +186,7 @@ def test_a_damaged_or_strange_summary_changes_no_answer(project: Project) -> Non
 
 
 def test_a_check_finds_a_wrong_summary_and_repair_removes_it(project: Project) -> None:
-    """One that says what is not in its file would hide rows: it is a fault, and no answer needs it."""
+    """A summary without a key of its file would hide rows: it is a fault, and no answer needs it."""
     first, second, _ = data_files(project)
     summary_path(second).write_bytes(summary_path(first).read_bytes())
     findings = check(project.root).findings
@@ -198,7 +198,7 @@ def test_a_check_finds_a_wrong_summary_and_repair_removes_it(project: Project) -
 
 
 def test_a_vacuum_keeps_the_summaries_of_files_and_removes_others(project: Project) -> None:
-    """What stands beside no file that an epoch names is left over."""
+    """A summary beside no file of an epoch is a leftover."""
     summaries = [summary_path(file) for file in data_files(project)]
     stray = summary_path(summaries[0].with_name("gone.parquet"))
     stray.write_bytes(b"")
@@ -222,7 +222,7 @@ def test_what_expires_takes_its_summaries_along(project: Project) -> None:
 
 
 def test_files_that_come_back_have_their_summaries(project: Project) -> None:
-    """A rollback gives files further names; a summary goes by the bytes, so it comes along."""
+    """A rollback gives files more names; a summary depends on the bytes, so it comes along."""
     project.updater().rollback(0)
     (file,) = data_files(project)
     assert read_summary(str(file), 5) == counted(file)
@@ -230,14 +230,14 @@ def test_files_that_come_back_have_their_summaries(project: Project) -> None:
 
 
 def test_a_backup_takes_them_along(project: Project, tmp_path: Path) -> None:
-    """What is restored from it probes as fast."""
+    """The restored warehouse probes as fast."""
     back_up(project.root, project.directory / "warehouse.toml", tmp_path / "backup", now=LATER)
     names = {path.name for path in (tmp_path / "backup").rglob("*.keys")}
     assert names == {summary_path(file).name for file in data_files(project)}
 
 
 def test_an_erased_key_is_in_no_summary(project: Project) -> None:
-    """The summaries of files with the key go with them, those of their successors do not have it, and the proof looks."""
+    """Summaries of files with the key are deleted with them, new files' summaries lack it, and the proof checks."""
     project.updater().erase("a", ["a"])
     for file in data_files(project):
         summary = read_summary(str(file), pq.read_metadata(file).num_rows)
@@ -247,7 +247,7 @@ def test_an_erased_key_is_in_no_summary(project: Project) -> None:
 
 
 def test_the_proof_of_an_erasure_reads_summaries(project: Project) -> None:
-    """A summary that still has the key, compressed as it is, is a trace."""
+    """A summary that still has the key, though compressed, is a trace."""
     first, _, third = data_files(project)
     state = project.epoch.table("a")
     assert state is not None
@@ -260,7 +260,7 @@ def test_the_proof_of_an_erasure_reads_summaries(project: Project) -> None:
 
 @pytest.mark.parametrize("beside", ["no file", "another file"])
 def test_a_filter_that_is_left_over_shows_a_key(project: Project, beside: str) -> None:
-    """Also without counts; and a filter that has its key by chance is none, if the file's own keys set its bits."""
+    """Also without counts; a filter that has the key by chance is no trace if the file's own keys set its bits."""
     first, _, third = data_files(project)
     content = summary_path(third).read_bytes()
     left = third.with_name("gone.parquet") if beside == "no file" else first
@@ -275,7 +275,7 @@ def test_a_filter_that_is_left_over_shows_a_key(project: Project, beside: str) -
 
 
 def test_what_is_left_over_of_an_erased_key_goes_with_it(project: Project) -> None:
-    """An erasure removes summaries beside no file, and its proof finds none; one that cannot be read proves nothing."""
+    """An erasure removes summaries beside no file, and its proof finds none; an unreadable summary proves nothing."""
     third = data_files(project)[2]
     content = summary_path(third).read_bytes()
     stray, torn = (summary_path(third.with_name(f"{name}.parquet")) for name in ("gone", "torn"))
@@ -294,7 +294,7 @@ def test_what_is_left_over_of_an_erased_key_goes_with_it(project: Project) -> No
 
 
 def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSession) -> None:
-    """A file whose keys do not fit lists the most frequent ones, and the others are one number."""
+    """If not all keys fit, the summary lists the most frequent keys, and one number for the others."""
     project = Project(tmp_path / "project", spark)
     keys = [f"key-{number * 7919 % 1_000_003:06d}" for number in range(4000) for _ in range(9 if number < 5 else 2)]
     project.land("1.csv", csv(*(row(key, 0.5, 4) for key in keys)))
@@ -309,7 +309,7 @@ def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSessi
 
 
 def test_a_file_of_an_older_epoch_shows_no_key_by_chance(project: Project) -> None:
-    """Its filter may have the bits of a key that no row has; the file itself, though the newest epoch does not name it, tells."""
+    """Its filter may have the bits of a missing key; the file itself, though the newest epoch does not name it, decides."""
     older = data_files(project)[0].with_name("older.parquet")
     pq.write_table(pa.table({"k": sorted(f"key-{number}" for number in range(400) for _ in "12")}), older)
     write_summary(older, ["k"])
@@ -327,7 +327,7 @@ def test_a_file_of_an_older_epoch_shows_no_key_by_chance(project: Project) -> No
 
 
 def test_an_erasure_removes_a_damaged_summary_beside_a_file_that_stays(project: Project) -> None:
-    """As power lost may leave one: it shows nothing, and no answer needs it. A file of another's in the root is none."""
+    """A power loss may leave one: it shows nothing, and no answer needs it. A foreign file in the root is none."""
     (project.root / "server.keys").write_text("of another program\n")
     damaged = summary_path(data_files(project)[0])
     damaged.write_bytes(bytes(damaged.stat().st_size))

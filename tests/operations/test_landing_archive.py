@@ -1,4 +1,4 @@
-"""Landing files that were loaded stay, are archived or are deleted, once no readable epoch may have need of them.
+"""Loaded landing files stay, are archived or are deleted, once no readable epoch may need them.
 
 Epochs are recorded by hand, without tables: which files each loaded is all that counts::
 
@@ -43,7 +43,7 @@ def _land(project: Project, hour: int) -> LandingFile:
 
 
 def _record(project: Project, *loaded: LandingFile, gone: Sequence[str] = ()) -> None:
-    """Write the epoch of an update that loaded these files, and found those gone."""
+    """Write the epoch of an update that loaded these files, and found others missing."""
     last = newest_epoch(project.root)
     number = 0 if last is None else last.number + 1
     epoch = Epoch(
@@ -73,7 +73,7 @@ def _waiting(project: Project) -> int:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Two epochs, each with its file, in a project that moves files."""
+    """Two epochs with one file each, in a project that moves files."""
     project = Project(tmp_path / "project", None, {"a": stream(after_load="move")})
     for hour in (1, 2):
         _record(project, _land(project, hour))
@@ -94,7 +94,7 @@ def test_a_file_goes_when_every_readable_epoch_has_its_rows(project: Project) ->
 
 
 def test_where_many_epochs_are_readable_an_update_looks_now_and_then(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At every 32nd; `vacuum` always."""
+    """Every 32nd update looks; `vacuum` always does."""
     monkeypatch.setattr("warehouse.operations.landing_archive._MANY", 8)
     catalog = load_catalog(project.directory)
     assert archive_loaded(catalog, rarely=True, dry_run=True) == 1  # few are readable
@@ -116,7 +116,7 @@ def test_files_stay_unless_one_says_otherwise(project: Project) -> None:
 
 
 def test_only_what_was_loaded_is_deleted(project: Project) -> None:
-    """A file that changed afterwards stays until it is reloaded, one that was never loaded too, a link is not followed."""
+    """A file that changed afterwards stays until it is reloaded; an unloaded file stays too; a link is not followed."""
     project.change(after_load="delete")
     project.clock += 8 * DAY
     _record(project)
@@ -134,7 +134,7 @@ def test_only_what_was_loaded_is_deleted(project: Project) -> None:
 
 
 def test_a_file_is_never_loaded_twice(project: Project) -> None:
-    """It is known as loaded until an update has seen that it is gone; delivered after that it is a new one."""
+    """It is known as loaded until an update has seen that it is missing; delivered afterwards, it is a new file."""
     assert _waiting(project) == 0
     project.updater().vacuum()
     assert _waiting(project) == 0
@@ -147,14 +147,14 @@ def test_a_file_is_never_loaded_twice(project: Project) -> None:
 
 
 def test_a_file_that_is_to_be_reloaded_stays(project: Project) -> None:
-    """Until it is loaded again."""
+    """It stays until it is loaded again."""
     project.updater().reload("1.csv")
     assert project.updater().vacuum().landing == 0
     assert _files(project) == ["a/1.csv", "a/2.csv"]
 
 
 def test_a_move_to_another_file_system_stopped_half_way_is_finished(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever it stops the file is in one of the places, or whole in both; then the landing's is removed."""
+    """After any stop the file is in one place, or whole in both; then the landing file is removed."""
 
     def across(*_: object, **__: object) -> None:
         raise OSError(errno.EXDEV, "another file system")
@@ -179,7 +179,7 @@ def test_a_move_to_another_file_system_stopped_half_way_is_finished(project: Pro
 
 
 def test_files_of_one_name_do_not_take_each_others_place(project: Project) -> None:
-    """The second gets a number; the place may be any directory."""
+    """The second file gets a number; the archive may be any directory."""
     project.change(move_to="done/here")
     directory = project.directory / "done" / "here"
     directory.mkdir(parents=True)
@@ -190,7 +190,7 @@ def test_files_of_one_name_do_not_take_each_others_place(project: Project) -> No
 
 
 def test_an_erasure_looks_into_files_that_were_put_aside(project: Project) -> None:
-    """They hold the key as well."""
+    """Archived files hold the key as well."""
     project.updater().vacuum()
     table: Any = SimpleNamespace(name="a", archive_of=None)
     paths = landing_files(load_catalog(project.directory), table, erased_keys([KeyColumn("k", "VARCHAR")], ["k1"]))
@@ -199,7 +199,7 @@ def test_an_erasure_looks_into_files_that_were_put_aside(project: Project) -> No
 
 @pytest.mark.parametrize("way", ["delete", "move"])
 def test_a_directory_swapped_for_a_link_leads_nowhere(tmp_path: Path, way: str) -> None:
-    """Though the file behind it has the name, size and time of the one that was loaded, it is somebody else's."""
+    """The file behind the link is foreign, even if it has the loaded file's name, size and time."""
     project = Project(tmp_path / "project", None, {"a": stream(after_load=way)})
     landing, outside = project.directory / "landing/a", tmp_path / "outside"
     path = project.land("sub/1.csv", csv(row("k", 0.5, 9)), mtime=LATER - DAY)
@@ -222,7 +222,7 @@ def test_a_hard_link_is_a_file_like_any_other(project: Project) -> None:
 
 
 def test_put_away_files_are_found_by_what_they_were(project: Project) -> None:
-    """By the name they had, with a number where another file has it, by size and time, unless the stream has no such files."""
+    """By their former name, with a number if another file has it, by size and time, unless the stream has no such files."""
     directory = project.directory / "landing/loaded/a"
     project.updater().vacuum()
     first = LandingFile("1.csv", *_facts(directory / "1.csv"))

@@ -1,4 +1,4 @@
-"""Coalesced tables without files: at every epoch the rows of an eager table that is declared alike, made by the read.
+"""Coalesced tables without files: at every epoch each read makes the rows of an eager table with the same declaration.
 
 Points are drawn, 40 % of them late, some dead on arrival; each file lands in a stream whose rows live for nine hours, and in one
 whose rows never expire, for tables of the newest rows.
@@ -43,7 +43,7 @@ COMPARED: dict[str, dict[str, object]] = {
 
 
 def tables() -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield pairs of tables that are declared alike: ``NAME_eager`` and ``NAME_lazy``."""
+    """Yield pairs of tables with equal declarations: ``NAME_eager`` and ``NAME_lazy``."""
     for how in ("eager", "lazy"):
         for name, compared in COMPARED.items():
             yield f"{name}_{how}", {"from": "a", "group_by": "k", "window": "4h", "how": how, **compared}
@@ -56,7 +56,7 @@ NAMES = [name.removesuffix("_lazy") for name, keys in tables() if keys["how"] ==
 
 
 def declared(directory: Path, spark: SparkSession, *names: str) -> Project:
-    """Two streams and the tables over them, or those of some names."""
+    """Return two streams and the tables over them, or some of the tables."""
     lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
     forever = {"columns": COLUMNS, "expires": None, "max_lifetime": None, "landing": "landing/m"}
     streams = {"a": stream(**lives), "m": stream(**forever)}
@@ -65,7 +65,7 @@ def declared(directory: Path, spark: SparkSession, *names: str) -> Project:
 
 
 def draw(project: Project, numbers: random.Random, now: int) -> None:
-    """Land points up to a slot: late ones, some long dead, some with the time of another, some for the next slot."""
+    """Land points up to a slot: late points, some long dead, some with the time of another, some for the next slot."""
     lines = []
     for _ in range(numbers.randrange(4, 16)):
         ends = now * 4
@@ -78,7 +78,7 @@ def draw(project: Project, numbers: random.Random, now: int) -> None:
 
 
 def rows(reader: Reader, name: str, **options: Any) -> list[str]:  # noqa: ANN401 - those of a scan
-    """The rows of a scan, in an order."""
+    """Return the rows of a scan, in order."""
     return sorted(map(repr, reader.scan(name, **options).arrow().to_pylist()))
 
 
@@ -94,7 +94,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def test_it_has_the_rows_of_an_eager_table_at_every_epoch(moved: Project) -> None:
-    """With both windows, each way to compare, null groups; its times, too; and at a later instant."""
+    """With both windows, each way to compare, and null groups; also its times, and at a later instant."""
     seen = dict.fromkeys(NAMES, 0)
     for epoch in moved.numbers:
         with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
@@ -109,7 +109,7 @@ def test_it_has_the_rows_of_an_eager_table_at_every_epoch(moved: Project) -> Non
 
 
 def test_it_is_read_like_every_table(moved: Project) -> None:
-    """Probes of keys, ranges and nulls; conditions, SQL, listings, open rows until now; warm readers do the same."""
+    """Probes of keys, ranges and nulls; conditions, SQL, listings, open rows until now; warm readers read the same."""
     for hot in ((), ("a",)):
         with Reader.open(moved.root, hot=hot) as reader:
             for lookup in ({"keys": ["p"]}, {"keys": ["p", "q"]}, {"from_": "p", "to": "q"}, {"null": True}):
@@ -130,7 +130,7 @@ def test_it_is_read_like_every_table(moved: Project) -> None:
 
 
 def test_other_tools_have_it_as_a_view(moved: Project) -> None:
-    """``warehouse.duckdb`` makes the rows; what reads files is told that there are none."""
+    """``warehouse.duckdb`` makes the rows; tools that read files learn that there are none."""
     with duckdb.connect(str(moved.root / "warehouse.duckdb"), read_only=True) as connection, Reader.open(moved.root) as reader:
         connection.execute("SET TimeZone = 'UTC'")
         for name in NAMES:
@@ -154,7 +154,7 @@ def test_other_tools_have_it_as_a_view(moved: Project) -> None:
 
 
 def test_what_the_warehouse_says_of_it(moved: Project) -> None:
-    """``explain``, ``status``, ``describe`` and the report: no files, and as many rows as a read gives."""
+    """``explain``, ``status``, ``describe`` and the report show no files, and the number of rows of a read."""
     with Reader.open(moved.root) as reader:
         number = len(rows(reader, "values_eager"))
         explanation = explained_coalesced(moved.updater().catalog, "values_lazy", reader)
@@ -170,7 +170,7 @@ def test_what_the_warehouse_says_of_it(moved: Project) -> None:
 
 
 def test_it_goes_with_its_stream(moved: Project, tmp_path: Path) -> None:
-    """Back with a rollback, on with a restatement, without the rows of an erased key; one that is new is there at once."""
+    """It follows a rollback and a restatement, lacks the rows of an erased key, and exists at once if it is new."""
     project = moved.copy(tmp_path / "copy")
     project.coalesced["later"] = dict(project.coalesced["values_lazy"])
     project.declare()
@@ -194,7 +194,7 @@ def test_it_goes_with_its_stream(moved: Project, tmp_path: Path) -> None:
 
 
 def test_a_migration_switches_it(moved: Project, tmp_path: Path) -> None:
-    """Updates wait for it; stored, it has all rows at once; forgotten, its files go and reads make them. Both go on."""
+    """Updates wait for it; stored, it has all rows at once; lazy again, its files go and reads make the rows. Both continue."""
     project = moved.copy(tmp_path / "copy")
     before = project.epoch.number
     names = {"values_lazy": "eager", "near_newest_eager": "lazy", "alone_eager": "lazy"}
@@ -224,7 +224,7 @@ def test_a_migration_switches_it(moved: Project, tmp_path: Path) -> None:
 
 
 def test_a_migration_leaves_other_tables_as_they_are(tmp_path: Path, spark: SparkSession) -> None:
-    """One that waits to be stored can be read meanwhile, and its own migration stores it."""
+    """A table that waits to be stored can be read meanwhile, and its own migration stores it."""
     project = declared(tmp_path, spark, "values", "near")
     draw(project, random.Random(3), 1)  # noqa: S311 - points of a test
     project.update(1)
@@ -242,7 +242,7 @@ def test_a_migration_leaves_other_tables_as_they_are(tmp_path: Path, spark: Spar
 
 
 def test_no_migration_forgets_points(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that were loaded under a shorter `expires` have left the stream: a stored table has their points, for its window."""
+    """Rows loaded under a shorter `expires` have left the stream: a stored table has their points, for its window."""
     lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 1 HOUR", "max_lifetime": "9h"}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "2h", "how": "eager"}
     project = Project(tmp_path, spark, {"a": stream(**lives)}, coalesced={"c": table})
@@ -268,7 +268,7 @@ def test_no_migration_forgets_points(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_a_table_is_stored_again_once_its_former_files_are_gone(tmp_path: Path, spark: SparkSession) -> None:
-    """Epochs of before it was lazy have its directory: what the refusal says works.
+    """Earlier epochs use its directory: the command in the refusal works.
 
     A point is loaded twice, first with the larger value; another interval of updates, which counts slots again, waits until it
     is stored.
@@ -327,7 +327,7 @@ def test_a_table_is_stored_again_once_its_former_files_are_gone(tmp_path: Path, 
 def test_what_cannot_be_lazy_is_refused(
     keys: dict[str, object], streams: dict[str, object], said: str, tmp_path: Path
 ) -> None:
-    """Where points leave their stream too soon, or the condition is not DuckDB's, at ``validate`` and by an update."""
+    """If points leave their stream too soon, or the condition is not DuckDB's, by ``validate`` and by an update."""
     columns = {**COLUMNS, "e": "timestamp", "d": "decimal(38,30)"}
     lives = {"columns": columns, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h", **streams}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "4h", "how": "lazy", **keys}
@@ -342,7 +342,7 @@ def test_what_cannot_be_lazy_is_refused(
 
 
 def test_no_view_follows_it(tmp_path: Path) -> None:
-    """A view needs files in which to see what changed."""
+    """A view needs files to see changes."""
     lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "4h", "how": "lazy"}
     views = {"top": {"sql": "SELECT k, v, members FROM c WHERE members > 1", "search_key": "k"}}

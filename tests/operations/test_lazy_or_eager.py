@@ -1,4 +1,4 @@
-"""Coalesced tables with ``how = "auto"``: the first build decides by the points that are stored, a migration decides again."""
+"""Coalesced tables with ``how = "auto"``: the first build decides by the stored points, a migration decides again."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def land(project: Project, hour: int, *, restless: bool) -> None:
-    """Land sixty points of an hour: ``v`` never changes, ``w`` with each of them, or never as well."""
+    """Land sixty points of an hour: ``v`` never changes; ``w`` changes with each point, or never."""
     lines = (f"p,1,{minute if restless else 7},{text(hour - 1 + minute / 60)}" for minute in range(1, 61))
     project.land(f"{hour}.csv", csv(*lines, header="k,v,w,b"))
 
 
 def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) -> None:
-    """What never coalesces is made by each read, what does is stored; both stay so until a migration finds the other cheaper."""
+    """A table that never coalesces is lazy, one that does is stored; both stay so until a migration finds a cheaper way."""
     columns = {"k": "string", "v": "int", "w": "int", "b": "timestamp"}
     lives = {"columns": columns, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
     project = Project(tmp_path, spark, {"a": stream(**lives)})

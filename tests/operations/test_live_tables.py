@@ -1,4 +1,4 @@
-"""Whatever verb writes an epoch, live tables are moved to it: streams of both techniques, keyed views, relations."""
+"""Every verb that writes an epoch moves live tables to it: streams of both techniques, keyed views, relations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLES = {"a", "b", "r", "counts", "once", "named"}
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own that publishes all tables."""
+    """Return a copy of the project for one test, which publishes all tables."""
     project = history.copy(tmp_path / "project")
     project.warehouse["publish"] = "delta"
     project.declare()
@@ -36,7 +36,7 @@ def copy(history: Project, tmp_path: Path) -> Project:
 
 
 def comparable(rows: list[dict[str, Any]]) -> list[str]:
-    """Return rows in an order: the user's columns, `_ts`, `_exp`."""
+    """Return rows in order: the user's columns, `_ts`, `_exp`."""
     system = ("_load_slot", "_exp_slot", "sub_index", "exp_block")
     shown = [sorted(name for name in record if name not in system and "_state" not in name) for record in rows]
     return sorted(repr([(name, record[name]) for name in names]) for record, names in zip(rows, shown, strict=True))
@@ -49,7 +49,7 @@ def raw(project: Project, name: str) -> list[dict[str, Any]]:
 
 
 def answers(project: Project, tables: set[str] = TABLES, *, beside: frozenset[str] = frozenset()) -> None:
-    """Every live table holds the live rows of the newest epoch, there is no other, and the check finds nothing."""
+    """Check that every live table holds the live rows of the newest epoch, no other live table exists, and the check passes."""
     for name in tables:
         state = newest_state(project.root / LIVE / name)
         assert state is not None
@@ -61,7 +61,7 @@ def answers(project: Project, tables: set[str] = TABLES, *, beside: frozenset[st
 
 
 def test_every_verb_moves_live_tables(copy: Project) -> None:
-    """An update without anything to do makes them; update, rollback, restate, migrate, reload, drop move them."""
+    """An update without new files creates them; update, rollback, restate, migrate, reload and drop move them."""
     copy.update(3)
     answers(copy)
     copy.land("4.csv", csv(row("new", 3.2, 7), row("short", 3.5, 4.6)))
@@ -117,7 +117,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("point", [Point.EPOCH_WRITTEN, Point.LIVE_READY, Point.LIVE_MOVED])
 def test_a_crash_is_made_good_by_the_next_verb(copy: Project, point: Point) -> None:
-    """Whichever comes: vacuum here; before, each table is an answer of one of the two epochs."""
+    """By any verb, here vacuum; before it, each table equals one of the two epochs."""
     copy.update(3)
     with pytest.raises(StoppedError):
         copy.update(4, observer=stop_at(point))
@@ -131,7 +131,7 @@ def test_a_crash_is_made_good_by_the_next_verb(copy: Project, point: Point) -> N
 
 
 def test_publishing_by_table(tmp_path: Path, spark: SparkSession) -> None:
-    """A table's own key goes before that of all; one that is switched off goes after `retain`."""
+    """A table's own key overrides the key of all tables; a live table that is switched off is deleted after `retain`."""
     streams = {"a": stream(publish="delta"), "b": stream(landing="landing/b")}
     project = Project(tmp_path / "project", spark, streams)
     project.land("1.csv", csv(row("x", 0.5, 4)))
@@ -145,7 +145,7 @@ def test_publishing_by_table(tmp_path: Path, spark: SparkSession) -> None:
 
 
 def test_archives_are_published_with_their_streams(tmp_path: Path, spark: SparkSession) -> None:
-    """Their rows are those that the archive has."""
+    """Their rows equal the archive's rows."""
     project = Project(tmp_path / "project", spark, {"a": stream(publish="delta", on_expiry="archive")})
     project.land("1.csv", csv(row("x", 0.5, 1.5), row("y", 0.5, 4)))
     for hour in (1, 2, 3):
@@ -156,7 +156,7 @@ def test_archives_are_published_with_their_streams(tmp_path: Path, spark: SparkS
 
 
 def test_spark_with_delta_reads_it_and_says_of_which_epoch_it_is(copy: Project, spark: SparkSession) -> None:
-    """As anybody reads a Delta table: no version, no filter."""
+    """Like any Delta table: without a version or a filter."""
     copy.update(4)
     for name in TABLES:
         path = str(copy.root / LIVE / name)
