@@ -29,12 +29,12 @@ FOURTH = csv(row("y", 3.5, 7.5), row("late", 1.5, 6), row("w3", 5.5, 6.5))
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own: epochs of slots 1, 2 and 3; w2 waits for slot 5."""
+    """Return a copy of the project: epochs of slots 1, 2 and 3; w2 waits for slot 5."""
     return history.copy(tmp_path / "project")
 
 
 def migrate(project: Project, table: str | None = "a", observer: Observer | None = None, **options: Any) -> MigrationReport:  # noqa: ANN401 - those of a request
-    """Migrate; keys of the layout are options too."""
+    """Migrate; layout keys can be passed as options."""
     keys = {key: options.pop(key) for key in LayoutSpec.__dataclass_fields__ if key in options}
     request = MigrationRequest(LayoutSpec(**keys), **options)
     updater = project.updater() if observer is None else project.updater(observer)
@@ -42,7 +42,7 @@ def migrate(project: Project, table: str | None = "a", observer: Observer | None
 
 
 def rows_of(project: Project, number: int | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what every table answers at an epoch: all live rows, with the times of those that no view has chosen."""
+    """Return the answers of every table at an epoch: all live rows, with times that do not depend on a view."""
     hidden = {"_load_slot", "_exp_slot", "sub_index", "exp_block"}
     answers = {}
     for table in TABLES:
@@ -55,7 +55,7 @@ def rows_of(project: Project, number: int | None = None) -> dict[str, list[tuple
 
 
 def state(project: Project, table: str = "a") -> TableState:
-    """Return a table of the newest epoch."""
+    """Return the state of a table at the newest epoch."""
     table_state = project.epoch.table(table)
     assert table_state is not None
     return table_state
@@ -79,7 +79,7 @@ def moved_on(project: Project, slots: int = 2) -> list[dict[str, list[tuple[Any,
     ids=["grid", "technique", "assignment"],
 )
 def test_a_layout_is_written_anew_at_the_same_window_time(copy: Project, tmp_path: Path, options: dict[str, Any]) -> None:
-    """No row, no view and no waiting row changes, earlier epochs stay, and updates go on as if nothing had been."""
+    """No live, view or waiting row changes, earlier epochs stay, and updates continue as if nothing had happened."""
     twin = copy.copy(tmp_path / "twin")
     before, untouched = rows_of(copy), {name: state(copy, name).version for name in TABLES[1:]}
     report = migrate(copy, **options)
@@ -98,7 +98,7 @@ def test_a_layout_is_written_anew_at_the_same_window_time(copy: Project, tmp_pat
 
 
 def test_a_changed_file_names_the_command_and_the_command_follows_the_file(copy: Project) -> None:
-    """The error prints it; afterwards updates go on; what the file leaves out stays, and max_lifetime becomes p."""
+    """The error prints it; afterwards updates continue; omitted keys stay as they are, and max_lifetime becomes p."""
     copy.change(layout={"grid": [2, 3]}, max_lifetime="6h")
     with pytest.raises(ChangedDeclarationError, match=r"streams.a.layout.grid: found \[2, 3\].*`stream-wh migrate a`"):
         copy.update(4)
@@ -114,7 +114,7 @@ def test_a_changed_file_names_the_command_and_the_command_follows_the_file(copy:
 
 
 def test_a_migration_stopped_anywhere_is_completed(copy: Project, tmp_path: Path) -> None:
-    """Again and again, one point further on: readers have the epoch before, and an update or a migration completes it."""
+    """Stopped one point later each time: readers have the epoch before, and an update or a migration completes it."""
     twin = copy.copy(tmp_path / "twin")
     migrate(twin, technique="rebuild")
     before, seen = copy.picture(), list[tuple[Point, int]]()
@@ -178,7 +178,7 @@ def test_another_search_key(copy: Project) -> None:
 
 
 def test_another_grid_of_times(copy: Project, tmp_path: Path) -> None:
-    """All slots are counted again, those of waiting rows and of views too; answers are as before, and go on every half hour."""
+    """All slots are counted again, also in waiting rows and views; answers stay equal, and continue every half hour."""
     twin = copy.copy(tmp_path / "twin")
     before = rows_of(copy)
     copy.warehouse |= {"update_interval": "30m"}
@@ -212,7 +212,7 @@ def test_another_grid_of_times(copy: Project, tmp_path: Path) -> None:
 
 
 def test_a_grid_of_times_that_does_not_meet_the_window_time(copy: Project) -> None:
-    """The error names the next time that ends a slot of both."""
+    """The error names the next time that ends a slot in both grids."""
     copy.spark = None
     copy.warehouse |= {"update_interval": "2h"}
     copy.streams["b"]["layout"] = {"technique": "rebuild", "grid": [1, 1]}
@@ -223,7 +223,7 @@ def test_a_grid_of_times_that_does_not_meet_the_window_time(copy: Project) -> No
 
 
 def test_wider_types_and_other_names(copy: Project) -> None:
-    """Values stay, waiting rows follow, views above are rebuilt; what would lose values is refused."""
+    """Values stay, waiting rows follow, views above are rebuilt; a change that would lose values is refused."""
     copy.land("1.csv", csv(row("z", 3.2, 6) + ",7", row("q", 5.2, 6) + ",8", header="key,b,e,n"), landing="landing/n")
     columns = {"key": "string", "b": "timestamp", "e": "timestamp", "n": "int"}
     keys = {"landing": "landing/n", "format": "csv", "search_key": "key", "arrival": "b", "expires": "e", "max_lifetime": "4h"}
@@ -258,7 +258,7 @@ def test_wider_types_and_other_names(copy: Project) -> None:
 
 
 def test_what_cannot_be_migrated(copy: Project) -> None:
-    """Views and relations follow in other ways; what is not declared, or given twice, is told."""
+    """Views and relations change in other ways; an undeclared option, or an option given twice, is an error."""
     copy.spark = None
     with pytest.raises(MigrationError, match="it is a view: change"):
         migrate(copy, "counts", grid=(2, 2))
@@ -273,7 +273,7 @@ def test_what_cannot_be_migrated(copy: Project) -> None:
 
 
 def test_going_back_to_a_layout_that_the_file_no_longer_declares(copy: Project) -> None:
-    """The error says what it was; with that in the file the rollback is made, though the newest tables have another layout."""
+    """The error prints the layout; with it in the file the rollback works, though the newest tables have another layout."""
     before = state(copy).layout
     copy.change(layout={"grid": [2, 2]})
     copy.updater().migrate("a", MigrationRequest())
@@ -288,7 +288,7 @@ def test_going_back_to_a_layout_that_the_file_no_longer_declares(copy: Project) 
 
 
 def test_going_back_to_before_a_migration_takes_the_layout_along(copy: Project) -> None:
-    """Where the file leaves the layout out; a restatement does not reach back beyond it."""
+    """If the file omits the layout; a restatement does not reach back beyond the migration."""
     migrate(copy, grid=(2, 2))
     copy.updater().rollback(1)
     assert (state(copy).layout.version, copy.keys()) == (0, "bad w x x")

@@ -1,4 +1,4 @@
-"""A view under a budget that reports short-lived results: what ends while it is owed is set aside, and reported later."""
+"""A view under a budget that reports short-lived results: rows that end while owed are set aside, and reported later."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WINDOWED = "SELECT w.k, w.x, c.y FROM time_window(a, INTERVAL 2 HOURS) w JOIN c 
 
 
 class Twins:
-    """A join that reports all of its short-lived results, and the same under a budget."""
+    """A join that reports all of its short-lived results, and the same join under a budget."""
 
     def __init__(self, directory: Path, spark: SparkSession, sql: str = SQL, **budget: object) -> None:
         columns = {"k": "string", "b": "timestamp", "e": "timestamp"}
@@ -44,22 +44,22 @@ class Twins:
         self.files = 0
 
     def land(self, left: str, right: str, begins: float, ends: float) -> None:
-        """Put down a file for each stream, with a row for each letter."""
+        """Land a file for each stream, with a row for each letter."""
         for name, keys, column in (("a", left, "x"), ("c", right, "y")):
             lines = [f"{key},{text(begins)},{text(ends)},{number}" for number, key in enumerate(keys)]
             self.lines(name, column, lines)
         self.files += 1
 
     def lines(self, name: str, column: str, lines: list[str]) -> None:
-        """Put down a file for one stream."""
+        """Land a file for one stream."""
         self.project.land(f"{self.files}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{name}")
 
     def live(self, view: str) -> Bag:
-        """The live results."""
+        """Return the live results."""
         return Counter((row["k"], row["x"], row["y"], row["_ts"], row["_exp"]) for row in self.project.live(view))
 
     def reported(self, view: str, *, owed: bool | None = None) -> Bag:
-        """The short-lived results; under a budget all, or those that were owed or not."""
+        """Return the short-lived results; under a budget all, or only owed or other results."""
         with Warehouse.open(self.project.directory) as warehouse:
             rows = warehouse.restored(view).arrow().to_pylist()
         return Counter(
@@ -67,7 +67,7 @@ class Twins:
         )
 
     def require(self) -> None:
-        """Require that the parts are parts, and together with what is owed all: each result that was ever due, once."""
+        """Require that the parts are parts, and with the owed results all: each result that was ever due, once."""
         for view in self.seen:
             self.seen[view] |= self.live(view)
         assert self.live("some") <= self.live("exact")
@@ -79,14 +79,14 @@ class Twins:
 
     @property
     def set_aside(self) -> int:
-        """How many rows are set aside."""
+        """Return how many rows are set aside."""
         state = self.project.epoch.table("some.owed")
         assert state is not None
         return sum(part.rows for part in state.partitions)
 
 
 def test_what_ends_while_it_is_owed_is_reported_later(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that end are set aside with their partners; completing gives their pairs, marked, and leaves none of them."""
+    """Rows that end are set aside with their partners; completing gives their pairs, marked, and leaves no such row."""
     twins = Twins(tmp_path, spark)
     project = twins.project
     twins.land("pppq", "ppqr", 0.5, 2.5)
@@ -112,7 +112,7 @@ def test_what_ends_while_it_is_owed_is_reported_later(tmp_path: Path, spark: Spa
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_drawn_updates_completions_and_stops(seed: int, tmp_path: Path, spark: SparkSession) -> None:
-    """Whatever comes, ends and is stopped in between: each result that was due is in the view or reported, once."""
+    """Whatever arrives, ends and is stopped in between: each due result is in the view or reported, once."""
     draw = random.Random(seed)  # noqa: S311 - rows of a test
     twins = Twins(tmp_path, spark, WINDOWED if seed % 3 == 0 else SQL, pairs=[2, 4, 9][seed % 3])
     now = 0
@@ -147,7 +147,7 @@ def test_drawn_updates_completions_and_stops(seed: int, tmp_path: Path, spark: S
 def test_drawn_late_rows_in_ranges_of_several_updates(
     seed: int, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As above, where later slots wait in one range from the first or second on, and nothing is completed before the end."""
+    """As above, with later slots waiting in one range from the first or second on, and no completion before the end."""
     monkeypatch.setattr(units, "RANGES", seed % 2)
     draw = random.Random(seed)  # noqa: S311 - rows of a test
     twins = Twins(tmp_path, spark, pairs=[1, 2, 4][seed % 3])
@@ -171,7 +171,7 @@ def test_drawn_late_rows_in_ranges_of_several_updates(
 
 
 def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSession) -> None:
-    """Rollback brings it back, an erasure leaves nothing of a key in it, and a view that is built again begins without."""
+    """Rollback restores it, an erasure removes a key from it, and a rebuilt view begins without it."""
     twins = Twins(tmp_path, spark, pairs=1)
     project = twins.project
     twins.land("ppqq", "pq", 0.5, 1.5)
@@ -218,7 +218,7 @@ def test_other_verbs_take_what_is_set_aside_along(tmp_path: Path, spark: SparkSe
 def test_a_range_of_several_updates_has_no_pair_that_none_of_them_found(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A late row does not meet one that had ended before the update that loaded it, also where later slots wait in one range."""
+    """A late row does not meet a row that ended before its update, also if later slots wait in one range."""
     monkeypatch.setattr(units, "RANGES", 0)
     twins = Twins(tmp_path, spark, pairs=1)
     twins.land("pppq", "ppq", 0.5, 6)

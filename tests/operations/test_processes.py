@@ -1,4 +1,4 @@
-"""Updates as processes: meeting each other, interrupted. They are killed in :mod:`tests.soak.test_kills`."""
+"""Updates as processes that meet each other or are interrupted; :mod:`tests.soak.test_kills` kills them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print("done", flush=True)
 
 
 def started(project: Project, hours: float, point: Point, step: int) -> subprocess.Popen[str]:
-    """Start an update in a process of its own; at a point it prints "held" and waits for a line."""
+    """Start an update in its own process; at a point it prints "held" and waits for a line."""
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step)],
         cwd=ROOT,
@@ -64,7 +64,7 @@ def started(project: Project, hours: float, point: Point, step: int) -> subproce
 
 @pytest.fixture
 def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
-    """Another process in the middle of an update, holding the lock until it reads a line."""
+    """Another process in the middle of an update, which holds the lock until it reads a line."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     process = started(project, 1, Point.PLAN_WRITTEN, -1)
     assert process.stdout is not None
@@ -75,7 +75,7 @@ def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_second_update_is_told_who_holds_the_lock(project: Project, holder: subprocess.Popen[str]) -> None:
-    """It fails at once, worth retrying, naming process, host and since when; nothing is changed."""
+    """It fails at once with a transient error that names process, host and start time; nothing changes."""
     with pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
         project.update(1)
     assert LockHeldError.exit_code == 3
@@ -86,7 +86,7 @@ def test_a_second_update_is_told_who_holds_the_lock(project: Project, holder: su
 
 
 def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[str]) -> None:
-    """The lock dies with its process, and the plan it left is finished."""
+    """The lock ends with its process, and the plan of the process is finished."""
     holder.kill()
     holder.wait(timeout=60)
     report = project.update(1)
@@ -113,7 +113,7 @@ def _interrupted(project: Project) -> tuple[int, str]:
 
 
 def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(tmp_path: Path, spark: SparkSession) -> None:
-    """The command line exits 130 with a line that says so, and no traceback.
+    """The command exits with 130 and one line of text, without a traceback.
 
     Python drops an interrupt that comes inside a weak reference's callback ("Exception ignored"); then the update just ends,
     and another one is interrupted.

@@ -1,4 +1,4 @@
-"""Readers beside updates and vacuum: each answer is that of some epoch, whole, and no reader goes back in time.
+"""Readers beside updates and vacuum: each answer is the whole answer of some epoch, and no reader goes back in time.
 
 Between two moments of an update its files, logs and records do not change, so reads while a moment is held are reads at
 any time in between; other processes read freely meanwhile.
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parent.parent.parent
 def test_reads_beside_updates_and_vacuum(
     tmp_path: Path, spark: SparkSession, total: int, updates: int, held: int, free: int
 ) -> None:
-    """At every moment of every update, by readers that follow (in memory), stay, or have just come; and freely meanwhile.
+    """At every moment of every update, by following (in memory), staying and new readers; and freely meanwhile.
 
     ``held`` are the reads of each kind at each moment, ``free`` those of each process beside.
     """

@@ -1,4 +1,4 @@
-"""Readers beside migrations: each answer is that of some epoch, whole, whichever layouts its rows lie in."""
+"""Readers beside migrations: each answer is the whole answer of some epoch, in whichever layouts its rows lie."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FREE = 120
 
 
 def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, spark: SparkSession) -> None:
-    """At every moment by readers that follow, that stay and that have just come, and freely meanwhile; a view is on top."""
+    """At every moment by following, staying and new readers, and freely meanwhile; a view is on top."""
     witness = Witness(soaked(tmp_path / "project", spark))
     for _ in range(3):
         _move(witness)

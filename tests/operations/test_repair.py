@@ -1,4 +1,4 @@
-"""What is mended without anybody deciding anything, and what is left to a person."""
+"""Damage that is repaired without a decision, and damage that is left to a person."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own."""
+    """Return a copy of the project for one test."""
     return history.copy(tmp_path / "project")
 
 
 def test_a_truncated_newest_epoch_is_made_again(copy: Project) -> None:
-    """From its plan and the commits in the tables' logs: it says what it said."""
+    """From its plan and the commits in the tables' logs, with the same content."""
     before = {table: copy.picture(table) for table in ("a", "b", "counts", "once", "named", "r")}
     path = epoch_path(copy.root, 2)
     path.write_bytes(path.read_bytes()[:500])
@@ -40,7 +40,7 @@ def test_a_truncated_newest_epoch_is_made_again(copy: Project) -> None:
 
 
 def test_an_older_epoch_or_one_without_a_plan_is_left_alone(copy: Project) -> None:
-    """Nothing is guessed: the damaged record stays where it is."""
+    """Nothing is guessed: the damaged record stays in place."""
     copy.spark = None
     path = epoch_path(copy.root, 2)
     path.write_bytes(b"{}")
@@ -52,7 +52,7 @@ def test_an_older_epoch_or_one_without_a_plan_is_left_alone(copy: Project) -> No
 
 
 def test_left_overs_old_plans_and_lost_schema_files_are_mended_without_spark(copy: Project) -> None:
-    """And then there is nothing to find."""
+    """Afterwards the check finds nothing."""
     copy.spark = None
     state = copy.epoch.table("named")
     assert state is not None

@@ -1,4 +1,4 @@
-"""Reading beside a table in whose place there is another one, an older copy or nothing: what is said of it helps."""
+"""Reads while a table is replaced by another table, an older copy or nothing: the errors say what to do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _stands(project: Project) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", REPLACED)
 def test_reading_it_says_what_brings_it_back(idle: Project, tmp_path: Path, name: str) -> None:
-    """Each way to read it, and no error that tells to run again; others are read, `status` has all; a copy put back is read."""
+    """In each way of reading; no error says to retry; other tables can be read, `status` shows all; a restored copy is read."""
     table = table_of(idle)
     before = {table_name: idle.live(table_name) for table_name in ("a", "b")}
     shutil.copytree(table, tmp_path / "copy")
@@ -71,7 +71,7 @@ def test_reading_it_says_what_brings_it_back(idle: Project, tmp_path: Path, name
 
 @pytest.mark.parametrize("name", ["longer", "gone"])
 def test_it_is_said_so_while_the_table_stands_still(history: Project, tmp_path: Path, name: str) -> None:
-    """Updates have gone on without it: each epoch is newer, and none has it."""
+    """Updates have continued without it: each epoch is newer, and none has the table."""
     project = history.copy(tmp_path / "project")
     REPLACED[name](table_of(project))
     project.land("4.csv", csv(row("n", 3.5, 7)))
@@ -83,7 +83,7 @@ def test_it_is_said_so_while_the_table_stands_still(history: Project, tmp_path: 
 
 
 def test_a_file_of_the_newest_epoch_that_is_gone(idle: Project) -> None:
-    """It may be worth a retry where several hosts share the disk; the error says what to do if it is not."""
+    """A retry may help if several hosts share the disk; the error says what to do otherwise."""
     table = table_of(idle)
     with Warehouse.open(idle.directory) as warehouse:
         (table.parents[1] / warehouse.files("a").files[0].path).unlink()
@@ -93,7 +93,7 @@ def test_a_file_of_the_newest_epoch_that_is_gone(idle: Project) -> None:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_taking_back_all_tables_goes_through_all(idle: Project, capsys: pytest.CaptureFixture[str], dry_run: bool) -> None:
-    """One that nothing can take back is told, with exit code 1, and keeps no other from being taken back."""
+    """A table that cannot be taken back is reported, with exit code 1, and the others are still taken back."""
     rows = idle.live("b")
     REPLACED["gone"](table_of(idle, "a"))
     CHANGES["append"](table_of(idle, "b"))

@@ -1,4 +1,4 @@
-"""Restating: landing files are read once more under a corrected declaration, in place of the rows they gave."""
+"""Restating: landing files are read again under a corrected declaration, in place of the rows they gave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own: epochs of slots 1, 2 and 3."""
+    """Return a copy of the project: epochs of slots 1, 2 and 3."""
     return history.copy(tmp_path / "project")
 
 
@@ -33,7 +33,7 @@ def lives(project: Project) -> set[tuple[str, float]]:
 
 
 def test_files_since_a_time_are_read_by_the_corrected_expression(copy: Project) -> None:
-    """Rows of earlier files stay, views follow, the window time is the same; nothing is there twice."""
+    """Rows of earlier files stay, views follow, the window time is the same; no row is doubled."""
     copy.change(expires="timestampadd(MINUTE, 30, e)", max_lifetime="5h")
     report = copy.updater().restate("a", since=at(1))
     epoch = copy.epoch
@@ -51,7 +51,7 @@ def test_files_since_a_time_are_read_by_the_corrected_expression(copy: Project) 
 
 
 def test_without_a_time_everything_that_can_be_is_read_again(copy: Project) -> None:
-    """All files while the first epoch is still readable, but for one that is lost; a crash in between is completed later."""
+    """All files while the first epoch is readable, except a lost file; a crash in between is completed later."""
     copy.land("1.csv", csv(row("other", 0.5, 4)))
     copy.change(expires="timestampadd(MINUTE, 30, e)", max_lifetime="5h")
     with pytest.raises(StoppedError):
@@ -64,7 +64,7 @@ def test_without_a_time_everything_that_can_be_is_read_again(copy: Project) -> N
 
 
 def test_rejected_records_are_tried_again_alone(copy: Project) -> None:
-    """Those that pass now are loaded, the others stay rejected; no other row of their files comes twice; views follow."""
+    """Valid records are loaded, the others stay rejected; no other row of their files is doubled; views follow."""
     copy.land("3.csv", csv(row("open", 3.2, ""), row("ok", 3.3, 6)))
     copy.land("4.csv", csv(row("wide", 3.4, 6) + ",1", header="k,b,e,more"))
     copy.update(4)
@@ -80,7 +80,7 @@ def test_rejected_records_are_tried_again_alone(copy: Project) -> None:
 
 
 def test_views_and_unknown_tables_are_refused(copy: Project) -> None:
-    """A view follows what it reads."""
+    """A view follows the tables that it reads."""
     copy.spark = None
     with pytest.raises(RestateError, match="it is a view"):
         copy.updater().restate("counts")
@@ -89,7 +89,7 @@ def test_views_and_unknown_tables_are_refused(copy: Project) -> None:
 
 
 def test_files_that_are_not_there_any_more_are_named(copy: Project) -> None:
-    """Their rows would be lost, so that must be asked for."""
+    """Their rows would be lost, so the user must ask for it."""
     copy.spark = None
     copy.land("2.csv", csv(row("other", 1.5, 5)))
     with pytest.raises(RestateError, match=r"1 file\(s\) that gave rows are missing or changed \(2.csv\).*--allow-lost"):
@@ -98,7 +98,7 @@ def test_files_that_are_not_there_any_more_are_named(copy: Project) -> None:
 
 
 def test_a_time_before_the_oldest_epoch_is_refused(copy: Project) -> None:
-    """With the time from which it is possible."""
+    """The error names the earliest possible time."""
     copy.warehouse["retain"] = "0s"
     copy.declare()
     copy.spark = None
@@ -108,7 +108,7 @@ def test_a_time_before_the_oldest_epoch_is_refused(copy: Project) -> None:
 
 
 def test_a_stream_that_has_no_table_yet_is_unknown(copy: Project) -> None:
-    """It was declared after the last update."""
+    """The stream was declared after the last update."""
     copy.streams["later"] = stream(landing="landing/later")
     copy.declare()
     copy.spark = None
@@ -117,7 +117,7 @@ def test_a_stream_that_has_no_table_yet_is_unknown(copy: Project) -> None:
 
 
 def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -> None:
-    """Columns may change when nothing of the table stays; earlier epochs are still read with their own columns."""
+    """Columns may change if no row of the table stays; earlier epochs are still read with their own columns."""
     before = copy.live()
     copy.change(columns={"k": "string", "b": "timestamp", "e": "string"}, expires="to_timestamp(e)")
     with pytest.raises(ChangedDeclarationError, match="stream-wh restate a --since first"):
@@ -141,7 +141,7 @@ def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -
 
 
 def test_files_that_were_put_away_are_put_back(copy: Project) -> None:
-    """Whether an update has noticed that they are gone or not; the plan moves them, so that a crash loads none twice."""
+    """Whether or not an update has noticed that they were moved; the plan moves them, so a crash loads none twice."""
     landing, archive = copy.directory / "landing/a", copy.directory / "landing/loaded/a"
     copy.change(after_load="move")
     assert copy.updater().vacuum().landing == 1
@@ -167,7 +167,7 @@ def test_files_that_were_put_away_are_put_back(copy: Project) -> None:
 
 
 def test_rejected_records_of_files_that_were_put_away(copy: Project) -> None:
-    """They are tried again; a file of which nobody knows any more which one it was is named."""
+    """They are tried again; a file that can no longer be identified is named."""
     copy.change(after_load="move")
     copy.updater().vacuum()
     copy.spark = None

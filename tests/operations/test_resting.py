@@ -1,4 +1,4 @@
-"""Tables that rest for longer than Delta keeps a log: nothing but the warehouse's own trim cuts one, after the epoch.
+"""Tables at rest for longer than Delta keeps a log: only the warehouse's own trim cuts a log, after the epoch.
 
 Before each update all files of all logs are set 40 days back, and every commit makes a checkpoint due::
 
@@ -48,20 +48,20 @@ def rest(root: Path) -> None:
 
 
 def versions(project: Project) -> set[tuple[str, int]]:
-    """Return all that readable epochs name."""
+    """Return all table versions that readable epochs name."""
     states = [state for number in project.numbers for state in read_epoch(project.root, number).tables]
     return {(table.path, table.version) for state in states for table in (state, *state.sides)}
 
 
 def require_open(project: Project) -> None:
-    """Every version that a readable epoch names is there, and every reader opens it."""
+    """Require that every version of a readable epoch exists, and that every reader opens it."""
     for path, version in versions(project):
         assert entry_path(project.root / path, version).exists(), (path, version)
         assert DeltaTable(str(project.root / path), version=version).version() == version
 
 
 def test_a_log_of_whatever_age_is_not_cut_by_a_commit(tmp_path: Path) -> None:
-    """Nor by a checkpoint, nor by another writer that commits on the table with its defaults."""
+    """Nor by a checkpoint, nor by another writer that commits with its default settings."""
     table = tmp_path / "t"
     create_table(
         table,
@@ -94,7 +94,7 @@ def test_a_log_of_whatever_age_is_not_cut_by_a_commit(tmp_path: Path) -> None:
 
 
 def test_tables_of_every_kind_rest_at_each_version(history: Project, tmp_path: Path, set_limits: Callable[..., object]) -> None:
-    """Updates, an update that is stopped and finished, reading, checks, going back and freeing space all still work."""
+    """Updates, a stopped and finished update, reads, checks, rollbacks and vacuums still work."""
     set_limits(checkpoint_interval=1)
     project = history.copy(tmp_path / "project")
     sql = "SELECT a.k, b.e FROM a JOIN b ON a.k = b.k"
@@ -132,7 +132,7 @@ def test_tables_of_every_kind_rest_at_each_version(history: Project, tmp_path: P
 
 
 def test_an_older_builds_tables_are_kept_from_others_cleanup(project: Project) -> None:
-    """By the next update, in one commit each; the check says nothing of it before."""
+    """By the next update, in one commit each; the check does not report it before."""
     project.land("1.csv", csv(row("a", 0.5, 4), row("waits", 2.5, 6), "short"))
     project.update(1)
     epoch = project.epoch

@@ -1,4 +1,4 @@
-"""What stands between a plan and its epoch: files that come and go, records and tables that are damaged or not ours."""
+"""Changes between a plan and its epoch: files appear and disappear, records and tables are damaged or foreign."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _table(project: Project, name: str = "a") -> tuple[Path, int]:
 
 
 def test_a_file_that_the_batch_was_read_without_stays_out_of_the_steps_after_a_crash(project: Project) -> None:
-    """A file that was away when the rows were loaded, and is back when the update is finished, is not loaded in part."""
+    """A file that was missing when the rows were loaded, and is back when the update is finished, is not loaded in part."""
     path = project.land("away.csv", csv(row("away", 0.5, 4), row("waits", 1.5, 4), "short"))
     project.land("stays.csv", csv(row("stays", 0.5, 4), row("later", 1.5, 4), "small"))
     aside = project.directory / "aside.csv"
@@ -66,7 +66,7 @@ def test_a_file_that_the_batch_was_read_without_stays_out_of_the_steps_after_a_c
 
 
 def test_a_file_counts_as_loaded_once_any_step_has_taken_its_rows(project: Project) -> None:
-    """Its waiting rows are stored, none is live; when it vanishes then, it is loaded, and what it alone knew is lost."""
+    """Its waiting rows are stored, no row is live: if it vanishes then, it counts as loaded, and its other rows are lost."""
     project.update(1)
     path = project.land("1.csv", csv(row("waits", 2.5, 4), "short"), mtime=at(1))
     plan = [Point.STEP_COMMITTED, 2]
@@ -96,7 +96,7 @@ def test_a_file_left_out_of_a_first_run_is_reported_once(project: Project) -> No
 
 
 def test_a_commit_cut_short_by_a_power_loss_is_undone(project: Project) -> None:
-    """A commit that is empty or no JSON is nobody's: the step runs again."""
+    """A commit that is empty or no JSON counts for nothing: the step runs again."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.update(1)
     for slot, content in ((2, b""), (3, b'{"commitInfo":{"oper')):
@@ -112,7 +112,7 @@ def test_a_commit_cut_short_by_a_power_loss_is_undone(project: Project) -> None:
 
 @pytest.mark.parametrize("lost", ["table", "log"])
 def test_a_table_that_is_gone_stands_still_and_is_no_new_table(project: Project, lost: str) -> None:
-    """An update never appends to what is not there any more, and says how it comes back."""
+    """An update never appends to a missing table, and its message says how to restore it."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.update(1)
     table, version = _table(project)
@@ -129,7 +129,7 @@ def test_a_table_that_is_gone_stands_still_and_is_no_new_table(project: Project,
 
 
 def test_a_seal_whose_old_files_are_gone_fails_and_changes_nothing(project: Project) -> None:
-    """Rows that are to be rewritten but cannot be read stop the update; with the file back it goes on."""
+    """Rows that must be rewritten but cannot be read stop the update; with the file back it continues."""
     project.land("1.csv", csv(row("a0", 0.5, 4.5)))
     project.update(1)
     table, _ = _table(project)
@@ -147,7 +147,7 @@ def test_a_seal_whose_old_files_are_gone_fails_and_changes_nothing(project: Proj
 
 
 def test_an_epoch_that_somebody_else_wrote_is_not_overwritten(project: Project) -> None:
-    """The record's name is taken, so whoever comes second fails, worth retrying, and changes nothing."""
+    """The record's name is taken, so the second update fails with a transient error, and changes nothing."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
 
     def observe(moment: Moment) -> None:
@@ -178,7 +178,7 @@ def _delete(table: Path, _: SparkSession) -> None:
 
 @pytest.mark.parametrize("change", [_append, _spark_append, _delete], ids=lambda change: change.__name__)
 def test_any_commit_from_outside_stops_the_table(project: Project, change: object) -> None:
-    """It is named, nothing is written, the epoch's rows are served; undone, also within one JVM, the table goes on."""
+    """The message names it, nothing is written, the epoch's rows are served; undone, also within one JVM, the table continues."""
     project.change(layout={"grid": [1, 1], "seal": False})
     for slot in (1, 2):  # two files in one partition
         project.land(f"{slot}.csv", csv(row("a", slot - 0.5, 4), row("b", slot - 0.5, 4)))
@@ -205,7 +205,7 @@ def test_any_commit_from_outside_stops_the_table(project: Project, change: objec
 
 
 def test_an_expression_that_gives_no_timestamp_is_found_before_anything_is_written(project: Project) -> None:
-    """It can be corrected and updated again: no plan holds it."""
+    """It can be corrected and the update repeated: no plan contains it."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.update(1)
     project.change(expires="to_date(e)")
@@ -225,7 +225,7 @@ def test_an_expression_that_gives_no_timestamp_is_found_before_anything_is_writt
 
 
 def test_a_dropped_table_can_be_declared_again(project: Project) -> None:
-    """While its files are still readable at older epochs it is refused before anything is written, then it is built."""
+    """While older epochs can still read its files it is refused before anything is written, then it is built."""
     project.warehouse["retain"] = "2h"
     project.streams["b"] = stream(landing="landing/b")
     project.declare()
@@ -251,7 +251,7 @@ def test_a_dropped_table_can_be_declared_again(project: Project) -> None:
 
 
 def test_a_table_that_is_no_longer_declared_is_frozen(project: Project) -> None:
-    """It stays readable, says that it is frozen, and lives on when it is declared again."""
+    """It stays readable, is reported as frozen, and continues when it is declared again."""
     project.streams["b"] = stream(landing="landing/b")
     project.declare()
     project.land("1.csv", csv(row("b", 0.5, 5)), landing="landing/b")
@@ -280,7 +280,7 @@ def test_a_table_that_is_no_longer_declared_is_frozen(project: Project) -> None:
 def test_a_first_run_looks_at_every_file_before_it_refuses(
     project: Project, set_limits: Callable[..., object]
 ) -> None:
-    """Files beyond the first plan's count, for what would be live and for where a replay starts."""
+    """Files beyond the first plan count, for possible live rows and for the start of a replay."""
     set_limits(files_per_plan=1)
     project.land("1.csv", csv(row("dead", 0.5, 1)))
     project.land("2.csv", csv(row("dead", 0.5, 2)))
@@ -302,7 +302,7 @@ def test_a_first_run_looks_at_every_file_before_it_refuses(
 
 
 def test_files_left_for_later_epochs_survive_a_reload(project: Project, set_limits: Callable[..., object]) -> None:
-    """An update stopped between two epochs of one window time goes on there, whatever epochs came in between."""
+    """An update stopped between two epochs of one window time continues there, whatever epochs came in between."""
     set_limits(files_per_plan=1)
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.land("2.csv", csv(row("b", 0.6, 4)))
@@ -322,7 +322,7 @@ def test_files_left_for_later_epochs_survive_a_reload(project: Project, set_limi
 def test_an_update_waits_for_the_java_process_that_a_dead_one_left(
     project: Project, set_limits: Callable[..., object]
 ) -> None:
-    """Until it has let its lock go it may still commit; one that never does is named."""
+    """It may commit until it releases its lock; a process that never does is named."""
     project.update(1)
     holder = project.root / ".update.holder.json"
     holder.write_text(json.dumps({"host": "elsewhere", "pid": 7, "since": "2024-01-01T00:00:00Z"}))

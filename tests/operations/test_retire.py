@@ -1,4 +1,4 @@
-"""Which epochs can no longer be read, by the clocks that their records have."""
+"""Which epochs can no longer be read, by the clocks in their records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_a_clock_that_was_ahead_keeps_no_epoch(tmp_path: Path) -> None:
-    """One epoch was committed by a clock that was years ahead: epochs go when those after it are old enough."""
+    """A clock that was years ahead committed one epoch: epochs retire when the epochs after them are old enough."""
     (tmp_path / "epochs").mkdir()
     for number, instant in enumerate((0, HOUR, 3000 * DAY, 3 * HOUR, 4 * HOUR)):
         record = Epoch(number, ANCHOR + number * HOUR, number, number - 1, ANCHOR, HOUR, ANCHOR + instant, "", ())

@@ -1,4 +1,4 @@
-"""Going back: a new epoch with the contents of an earlier one, and the landing files that came since are loadable again."""
+"""Rollbacks: a new epoch with the contents of an earlier one; landing files that came since can be loaded again."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def copy(history: Project, tmp_path: Path) -> Project:
-    """A project of the test's own; epoch 0 is to be gone back to from epoch 2."""
+    """Return a copy of the project, to be rolled back from epoch 2 to epoch 0."""
     return history.copy(tmp_path / "project")
 
 
 def rolled_back(project: Project) -> None:
-    """What every rollback to epoch 0 at slot 3 must have led to."""
+    """Check the result of every rollback to epoch 0 at slot 3."""
     epoch = project.epoch
     assert (epoch.number, epoch.slot, epoch.window_time, epoch.cause, epoch.starts_from) == (3, 3, at(3), "rollback", 0)
     assert (project.keys(), project.keys("once"), counts(project)) == ("w x", "w x", {"w": 1, "x": 1})
@@ -39,7 +39,7 @@ def rolled_back(project: Project) -> None:
 
 
 def test_a_rollback_is_a_new_epoch_with_the_old_contents_at_the_same_window_time(copy: Project) -> None:
-    """All tables go back, time stays; the next update loads the files that came since, as they are then, views included."""
+    """All tables go back, the time stays; the next update loads the files that came since, views included."""
     report = copy.updater().rollback(0)
     assert [(file.stream, file.path, file.there) for file in report.forgotten] == [("a", "2.csv", True), ("b", "2.csv", True)]
     rolled_back(copy)
@@ -53,7 +53,7 @@ def test_a_rollback_is_a_new_epoch_with_the_old_contents_at_the_same_window_time
 
 
 def test_what_was_gone_back_on_left_and_comes_again(copy: Project) -> None:
-    """Changes across a rollback tell what it took away as deleted, and what a later one brought back as come."""
+    """Changes across a rollback list removed rows as deleted, and rows that a later rollback restored as inserted."""
     changes = replayed(copy.root)
     assert {kind: count for (table, kind), count in changes.items() if table == "counts"} == {
         "insert": 2, "update_preimage": 2, "update_postimage": 2, "delete": 1,
@@ -79,7 +79,7 @@ def test_going_back_twice_and_vacuuming_keeps_what_epochs_name(copy: Project) ->
 
 
 def test_a_rollback_that_was_interrupted_is_completed(copy: Project) -> None:
-    """Whatever comes next finishes it from its plan; until then readers see the epoch before."""
+    """Any next verb finishes it from its plan; until then readers see the epoch before."""
     with pytest.raises(StoppedError):
         copy.updater(stop_at(Point.STEP_COMMITTED, 1)).rollback(0)
     assert copy.keys() == "bad w x x"
@@ -90,7 +90,7 @@ def test_a_rollback_that_was_interrupted_is_completed(copy: Project) -> None:
 
 
 def test_a_table_declared_since_is_empty_afterwards(copy: Project) -> None:
-    """With its views; its files wait for the next update."""
+    """Its views as well; its files wait for the next update."""
     copy.streams["c"] = stream(landing="landing/c")
     copy.views["later"] = {"sql": "SELECT k, count(*) AS n FROM c GROUP BY k", "search_key": "k"}
     copy.declare()
@@ -106,7 +106,7 @@ def test_a_table_declared_since_is_empty_afterwards(copy: Project) -> None:
 
 @pytest.mark.parametrize(("number", "reason"), [(3, "the newest is epoch 2"), (2, "it is the newest"), (-1, "there is none")])
 def test_an_epoch_that_is_none_is_refused(copy: Project, number: int, reason: str) -> None:
-    """With the reason; nothing is written."""
+    """The error gives the reason; nothing is written."""
     copy.spark = None
     with pytest.raises(RollbackError, match=reason):
         copy.updater().rollback(number)
@@ -136,7 +136,7 @@ def test_an_epoch_with_missing_files_is_refused(copy: Project) -> None:
 
 
 def test_ledgers_sum_up_retired_epochs_only(copy: Project) -> None:
-    """What each readable epoch loaded stays apart, however many were retired."""
+    """The loaded files of each readable epoch stay separate, however many epochs were retired."""
     copy.spark = None
     copy.warehouse["retain"] = "1h"
     copy.declare()

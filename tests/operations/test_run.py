@@ -1,4 +1,4 @@
-"""``stream-wh run``: an update at every grid point, one process for each warehouse, an end that loses nothing."""
+"""``stream-wh run``: an update at every grid point, one run for each warehouse, and an end that loses nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DONE = UpdateReport(())
 
 @dataclass
 class Replayed:
-    """A clock that stands still but for waits, and ends the run at an instant."""
+    """A clock that only waits advance, and that ends the run at an instant."""
 
     instant: int
     end: int
@@ -66,14 +66,14 @@ def played(update: Callable[[], UpdateReport], clock: Replayed, delay: int = 0) 
 
 @given(st.integers(-(10**9), 10**9), st.integers(-1000, 1000), st.integers(1, 1000), st.integers(0, 5000))
 def test_the_next_instant_follows_a_grid_point(instant: int, anchor: int, interval: int, delay: int) -> None:
-    """It is the first of those that lie ahead."""
+    """It is the first instant in the future."""
     next_instant = following(instant, Grid(anchor, interval), delay)
     assert instant < next_instant <= instant + interval
     assert (next_instant - delay - anchor) % interval == 0
 
 
 def test_updates_follow_the_grid() -> None:
-    """At once, then after each grid point; one that takes longer than the interval is followed by another at once."""
+    """At once, then after each grid point; an update longer than the interval is followed by another at once."""
     clock = Replayed(90 * SECOND, 600 * SECOND)
     takes = iter([SECOND, SECOND, 150 * SECOND, SECOND])
 
@@ -86,7 +86,7 @@ def test_updates_follow_the_grid() -> None:
 
 
 def test_what_passes_is_tried_again_soon_and_the_rest_at_the_next_grid_point() -> None:
-    """Pauses double up to a minute, and begin again after a success; a fault that a person must mend waits for the grid."""
+    """Pauses double up to a minute, and restart after a success; faults that need a person wait for the grid."""
     busy, wrong = LockHeldError("x"), ConfigurationError([])
     failures: list[WarehouseError | None] = [None, busy, busy, busy, None, busy, wrong, None]
     clock, pending = Replayed(0, 241 * SECOND), iter(failures)
@@ -103,7 +103,7 @@ def test_what_passes_is_tried_again_soon_and_the_rest_at_the_next_grid_point() -
 
 
 def test_the_first_update_shows_what_is_wrong_at_once() -> None:
-    """Whoever starts a run is there to see it; a warehouse that is busy is waited for."""
+    """The person who starts a run is present to see it; a busy warehouse is waited for."""
 
     def update() -> UpdateReport:
         raise pending.pop(0) if pending else StopIteration
@@ -118,7 +118,7 @@ def test_the_first_update_shows_what_is_wrong_at_once() -> None:
 
 
 def test_a_clock_that_is_set_back_holds_nothing_up() -> None:
-    """The run goes by the new time, instead of waiting until the old one is reached again."""
+    """The run follows the new time, instead of waiting for the old time."""
     clock = Replayed(10 * HOUR, 8 * HOUR + 5 * MINUTE, {10 * HOUR + 30 * SECOND: 2 * HOUR})
     clock.wait = lambda microseconds: Replayed.wait(clock, microseconds) and not clock.set_back  # type: ignore[method-assign]
     began = [turn.began for turn in played(lambda: DONE, clock)]
@@ -128,7 +128,7 @@ def test_a_clock_that_is_set_back_holds_nothing_up() -> None:
 
 
 def test_there_is_one_run_and_updates_by_hand_beside_it(tmp_path: Path) -> None:
-    """The second run is refused with who runs; a writer's lock is another one; what a dead one left holds nothing up."""
+    """The error of a second run names the first; a writer's lock is separate; a dead run's lock blocks nothing."""
     with run_lock(tmp_path, 0):
         with pytest.raises(RunHeldError, match=rf"process {os.getpid()} on .* since 1970-01-01T00:00:00Z"), run_lock(tmp_path, 1):
             pass
@@ -141,7 +141,7 @@ def test_there_is_one_run_and_updates_by_hand_beside_it(tmp_path: Path) -> None:
 
 
 def test_a_warehouse_is_kept_up_to_date(project: Project) -> None:
-    """Epochs at the grid points, with what landed meanwhile; declarations that cannot be read for a while stop nothing."""
+    """Epochs at the grid points, with the files landed meanwhile; temporarily unreadable declarations stop nothing."""
     project.land("1.csv", csv(row("x", 0.5, 3)))
     turns: list[Turn] = []
 
@@ -165,7 +165,7 @@ def test_a_warehouse_is_kept_up_to_date(project: Project) -> None:
 
 
 def test_the_command_ends_in_order(project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGTERM ends it after the update at work with exit code 0; each update is a line that tells when the next one is."""
+    """SIGTERM ends it after the running update with exit code 0; each update prints a line with the time of the next."""
     project.land("1.csv", csv(row("x", 0.5, 3)))
     assert command(["-C", str(project.directory), "run"]) == EmptyFirstRunError.exit_code
     assert "--allow-dead" in capfd.readouterr().err
@@ -188,7 +188,7 @@ def test_the_command_ends_in_order(project: Project, capfd: pytest.CaptureFixtur
 
 
 def test_recipes() -> None:
-    """The unit restarts what a restart mends and tells the command alone to end; both start the command that there is."""
+    """The unit restarts after failures that a restart mends, and signals only the command; both start the existing command."""
     texts = {block.comment: block.text for block in blocks_of("schedulers.md")}
     unit = configparser.ConfigParser(interpolation=None)
     unit.read_string(texts["systemd run"])

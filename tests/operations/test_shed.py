@@ -1,4 +1,4 @@
-"""Coalesced tables with a budget: members go, the ledger tells which, and each verb takes both along.
+"""Coalesced tables with a budget: members are shed, the ledger lists them, and each verb changes both together.
 
 The rows and updates are those of :mod:`.test_coalesced`; what is exact is there in a table without a budget.
 """
@@ -40,7 +40,7 @@ SHED = {"shed_values": "by_value", "shed_rising": "rising", "shed_truth": "truth
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 3, and the file of 5: tables with a budget beside those without, and a view on top of one."""
+    """Return the project after the updates up to 3, with the file of 5: tables with and without a budget, and a view."""
     project = declared(tmp_path_factory.mktemp("shed"), spark)
     budgets: dict[str, dict[str, Any]] = {
         "shed_values": {"budget": {"rows": 5}},
@@ -61,7 +61,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def stored(project: Project, name: str) -> list[dict[str, Any]]:
-    """The rows of a table with its state, by group and start."""
+    """Return the rows of a table with its state, by group and start."""
     with Reader.open(project.root) as reader:
         pin, state = reader.pin, reader.pin.state(name)
         tau = pin.epoch.window_time
@@ -72,17 +72,17 @@ def stored(project: Project, name: str) -> list[dict[str, Any]]:
 
 
 def shed_in(row: dict[str, Any]) -> set[tuple[str | None, int]]:
-    """What the ledger of a row says that went, by group."""
+    """Return the members that a row's ledger lists as shed, by group."""
     return {(row["k"], stamp) for entry in row[LEDGER] or () for stamp in entry["shed"]}
 
 
 def shed_stamps(project: Project, name: str) -> set[tuple[str | None, int]]:
-    """What the ledger of a table says that went, by group."""
+    """Return the members that a table's ledger lists as shed, by group."""
     return {stamp for row in stored(project, name) for stamp in shed_in(row)}
 
 
 def runs_of(project: Project, name: str) -> list[Run]:
-    """The exact rows of the table without a budget, with what the ledger of the other says that went."""
+    """Return the exact rows of the table without a budget, with the shed members of the other's ledger."""
     stamps, runs = shed_stamps(project, name), []
     for row in stored(project, SHED[name]):
         numbers = frozenset(number for number, stamp in enumerate(row[STAMPS]) if (row["k"], stamp) in stamps)
@@ -110,7 +110,7 @@ def verify(project: Project) -> dict[str, float]:
 
 
 def test_each_epoch_is_exact_but_for_what_went(begun: Project, tmp_path: Path) -> None:
-    """Every way to compare, every method, by the driver and by Spark; later updates shed on."""
+    """With every way to compare, every method, by the driver and Spark; later updates shed more."""
     project = begun.copy(tmp_path / "copy")
     assert min(verify(project).values()) < 1
     project.update(5)
@@ -124,7 +124,7 @@ def test_each_epoch_is_exact_but_for_what_went(begun: Project, tmp_path: Path) -
 
 
 def test_answers_say_what_they_stand_on(begun: Project) -> None:
-    """Of the table itself, of SQL and of views on top; less than asked for is an error."""
+    """Answers of the table, of SQL and of views above give the accuracy; less than required is an error."""
     with Reader.open(begun.root) as reader:
         share = accuracies(reader)["shed_values"]
         for answer in (
@@ -142,7 +142,7 @@ def test_answers_say_what_they_stand_on(begun: Project) -> None:
 
 
 def test_commands_tell_the_accuracy(begun: Project) -> None:
-    """And end with 4 below what is asked for; status has it of each table, explain what went."""
+    """They exit with 4 below the required accuracy; status shows it for each table, explain shows the shed members."""
     with Reader.open(begun.root) as reader:
         share, long = (accuracies(reader, length)["shed_values"] for length in (0, 2 * HOUR))
 
@@ -170,7 +170,7 @@ def test_commands_tell_the_accuracy(begun: Project) -> None:
 
 @pytest.mark.parametrize("point", [Point.STAGED, Point.STEP_COMMITTED])
 def test_a_killed_update_sheds_the_same(point: Point, begun: Project, tmp_path: Path) -> None:
-    """Also what is shed at random."""
+    """Also with random shedding."""
     project, other = (begun.copy(tmp_path / name) for name in ("copy", "other"))
     other.update(5)
     plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
@@ -184,7 +184,7 @@ def test_a_killed_update_sheds_the_same(point: Point, begun: Project, tmp_path: 
 
 
 def test_going_back_takes_the_ledger_back(begun: Project, tmp_path: Path) -> None:
-    """A rollback has the ledger of that epoch; a restatement sheds again; another interval of updates changes nothing."""
+    """A rollback restores that epoch's ledger; a restatement sheds again; another update interval changes nothing."""
     project = begun.copy(tmp_path / "copy")
     before = {name: stored(project, name) for name in SHED}
     project.update(5)
@@ -205,7 +205,7 @@ def test_going_back_takes_the_ledger_back(begun: Project, tmp_path: Path) -> Non
 
 
 def test_erased_groups_leave_the_ledger(begun: Project, tmp_path: Path) -> None:
-    """Stamps and accuracy are those of the groups that are left."""
+    """Stamps and accuracy cover the remaining groups."""
     project = begun.copy(tmp_path / "copy")
     project.updater().erase("a", ["p"])
     assert {row["k"] for row in stored(project, "shed_values")} == {None, "q"}
@@ -215,7 +215,7 @@ def test_erased_groups_leave_the_ledger(begun: Project, tmp_path: Path) -> None:
 
 
 def test_a_budget_comes_and_goes(begun: Project, tmp_path: Path) -> None:
-    """One that is new sheds what is there; without it all members are back, since the ledger has them."""
+    """A new budget sheds stored members; without it all members are back, since the ledger has them."""
     project = begun.copy(tmp_path / "copy")
     project.coalesced["by_value"]["budget"] = {"rows": 4}
     for name in SHED:

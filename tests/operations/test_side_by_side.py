@@ -40,7 +40,7 @@ BEGUN = 8
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Callable[[str], Witness]:
-    """A warehouse after eight updates of one technique, with the model beside it; each is made once."""
+    """Return a warehouse after eight updates of one technique, with its model; each is made once."""
     made: dict[str, Witness] = {}
 
     def of(technique: str) -> Witness:
@@ -62,7 +62,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Call
 
 
 def moved(witness: Witness, observer: Any = None) -> None:  # noqa: ANN401 - an observer, if there is one
-    """Land the rows of the next slot and update; all that readers see is the model's."""
+    """Land the rows of the next slot, update, and check that readers see the model's rows."""
     slot = witness.land()
     witness.project.clock = at(slot)
     witness.project.update(slot, **({} if observer is None else {"observer": observer}))
@@ -70,7 +70,7 @@ def moved(witness: Witness, observer: Any = None) -> None:  # noqa: ANN401 - an 
 
 
 def copied(witness: Witness, directory: Path) -> Witness:
-    """A witness of the test's own, with all that happened before."""
+    """Return a copy of the witness for one test, with its history."""
     project = witness.project.copy(directory / "project")
     copy = Witness(project, witness.seed, witness.slot)
     copy.model.states.extend(witness.model.states)
@@ -87,7 +87,7 @@ def side_by_side(witness: Witness, *, move_below: float | None = None, **keys: A
 
 
 def state(project: Project) -> TableState:
-    """Return the table of the newest epoch."""
+    """Return the state of the table at the newest epoch."""
     table_state = project.epoch.table("rows")
     assert table_state is not None
     return table_state
@@ -109,7 +109,7 @@ def old_rows(project: Project) -> int:
 def test_the_old_layout_only_expires_and_vanishes(
     begun: Callable[[str], Witness], tmp_path: Path, before: str, keys: dict[str, Any]
 ) -> None:
-    """Every answer is the model's, the old cells get no row, and what is left of them is as `status` shows and predicts."""
+    """Every answer equals the model's, old cells get no row, and `status` shows and predicts the remaining rows."""
     witness = copied(begun(before), tmp_path)
     project = witness.project
     spark, project.spark = project.spark, None  # nothing is written now
@@ -145,7 +145,7 @@ def test_the_old_layout_only_expires_and_vanishes(
 
 
 def test_the_remainder_moves_once_it_is_small(begun: Callable[[str], Witness], tmp_path: Path) -> None:
-    """An update stopped anywhere while it moves is completed; the threshold can be changed on the way."""
+    """An update stopped at any point of the move is completed; the threshold can be changed meanwhile."""
     witness = copied(begun("norebuild"), tmp_path)
     project = witness.project
     side_by_side(witness, technique="rebuild", move_below=0.01)
@@ -185,7 +185,7 @@ def test_the_remainder_moves_once_it_is_small(begun: Callable[[str], Witness], t
 
 
 def test_a_third_layout_while_two_are_there_and_writing_all_anew(begun: Callable[[str], Witness], tmp_path: Path) -> None:
-    """Layouts may follow each other before the first is empty; `--rebuild` makes one of them."""
+    """A layout may follow before the first is empty; `--rebuild` merges them into one."""
     witness = copied(begun("norebuild"), tmp_path)
     project = witness.project
     side_by_side(witness, grid=(2, 2))

@@ -1,4 +1,4 @@
-"""Rows that wait and invalid ones: few are written by the driver, many by Spark, and both ways leave the same tables."""
+"""Waiting and invalid rows: the driver writes few, Spark writes many, and both ways leave the same tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record(key: str, begins: float, ends: float | None, value: str = "null") -> 
 
 
 def landed(project: Project, hour: int) -> None:
-    """Land what comes before an update: rows for several slots, invalid ones between, in files of either format."""
+    """Land the files of an update: rows for several slots, invalid rows in between, in either format."""
     if hour == 1:
         first = [record("a", 0.5, 3), "no JSON", record("later", 1.5, 5, '{"n": [1, null]}'), record("late'r", 3.2, 7)]
         project.land("1.json", lines(*first, record("bad", 0.9, 0.2), record("soon", 2.5, None)), landing="landing/j")
@@ -44,12 +44,12 @@ def landed(project: Project, hour: int) -> None:
 
 
 def seen(project: Project) -> list[dict[str, Any]]:
-    """Return all that an epoch holds of each stream."""
+    """Return the rows and counts of each stream at an epoch."""
     return [project.picture(name) for name in ("a", "j")]
 
 
 def test_few_and_many_leave_the_same_tables(tmp_path: Path, spark: SparkSession) -> None:
-    """Whichever way each update went: waiting rows with their slots, records and nested values, invalid ones with reasons."""
+    """By either way: waiting rows with their slots, records and nested values, invalid rows with reasons."""
     nested = stream(landing="landing/j", format="json", search_key="K", columns=COLUMNS)
     few, many = (Project(tmp_path / name, spark, {"a": stream(), "j": nested}) for name in ("few", "many"))
     for hour in (1, 2, 3, 4):

@@ -64,7 +64,7 @@ def _land(project: Project, hour: int) -> None:
 
 
 def _rows(project: Project, name: str) -> list[str]:
-    """The user's columns of the live rows: a view that is rebuilt has other system columns."""
+    """Return the user's columns of the live rows: a rebuilt view has other system columns."""
     system = ("sub_index", "exp_block")
     return sorted(
         str({key: value for key, value in record.items() if key[0] != "_" and key not in system}) for record in project.live(name)
@@ -90,7 +90,7 @@ def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) 
 
 
 def _served(project: Project, table: str) -> list[str]:
-    """What readers serve of a table at the newest epoch, whole and key by key."""
+    """Return the rows that readers serve of a table at the newest epoch, by scan and by probe of each key."""
     with Warehouse.open(project.directory) as warehouse:
         scanned = sorted(record[0] for record in warehouse.scan(table, columns=["k"]).all())
         probed = sorted(record[0] for record in warehouse.probe(table, list("xyqwl"), columns=["k"]).all())
@@ -99,7 +99,7 @@ def _served(project: Project, table: str) -> list[str]:
 
 
 def _loaded(project: Project, table: str) -> list[str]:
-    """The landing files that the epochs say were loaded into a table, as often as they say it."""
+    """Return the landing files that epochs record as loaded into a table, as often as they do."""
     epochs = (read_epoch(project.root, number) for number in project.numbers)
     return sorted(file.path for epoch in epochs for entry in epoch.files if entry.stream == table for file in entry.loaded)
 
@@ -116,7 +116,7 @@ def _differing(project: Project, spark: SparkSession) -> list[str]:
 def test_the_others_move_and_the_table_catches_up(
     tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two tables of three stand still, with an archive and a view; every command says so, and afterwards nothing is missing."""
+    """Two of three tables stand still, with an archive and a view; every command reports it, and afterwards no row is missing."""
     streams = {
         "a": stream(on_expiry="archive"),
         "b": stream(landing="landing/b", layout={"technique": "rebuild"}),
@@ -169,7 +169,7 @@ LIVE = "l late m n q w w2 w5 x"
 
 
 def _says_so(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands that look, and the verbs that would need a table as it is today."""
+    """Check the commands that report it, and the verbs that need the current table."""
     code, output = _run(project, capsys, "status", "--check")
     assert code == 4
     for table in ("a", "b"):
@@ -198,7 +198,7 @@ def _says_so(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Two updates of a warehouse with every kind of table: streams of either technique with archives, a relation, views."""
+    """Return a warehouse after two updates with every kind of table: both techniques with archives, a relation, views."""
     streams = {
         "a": stream(on_expiry="archive"),
         "b": stream(landing="landing/b", layout={"technique": "rebuild"}, on_expiry="archive"),
@@ -226,13 +226,13 @@ Contents = dict[int, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def model(base: Project, tmp_path_factory: pytest.TempPathFactory) -> Contents:
-    """What the tables hold where nobody meddled: updates come in time."""
+    """Return the contents of the tables in an undisturbed warehouse with updates in time."""
     return _updated(base.copy(tmp_path_factory.mktemp("model") / "project"), (3, 4, 5, 6))
 
 
 @pytest.fixture(scope="module")
 def late(base: Project, tmp_path_factory: pytest.TempPathFactory) -> Contents:
-    """The same where none came from 3 to 4: rows that come and end meanwhile are dead on arrival, and in no archive."""
+    """Return the same without updates from 3 to 4: rows that came and ended meanwhile are dead, and in no archive."""
     return _updated(base.copy(tmp_path_factory.mktemp("late") / "project"), (5, 6))
 
 
@@ -317,7 +317,7 @@ def test_whatever_stood_still_catches_up(
 
 
 def _expected(content: dict[str, Any], like: dict[str, Any], without: str = "archive") -> dict[str, Any]:
-    """What does not depend on how late rows came: archives have rows that come and end between two updates in none."""
+    """Return the content that does not depend on delays: archives lack rows that come and end between two updates."""
     return {name: content[name] for name in like if not name.endswith(("archive", without))}
 
 
@@ -330,7 +330,7 @@ def _hour(project: Project, hour: int) -> None:
 
 
 def _killed(project: Project, hour: int, point: Point, nth: int) -> None:
-    """Kill an update when it comes to a point for the n-th time."""
+    """Kill an update when it reaches a point for the n-th time."""
     seen: list[Moment] = []
 
     def observe(moment: Moment) -> None:
@@ -351,7 +351,7 @@ KILLS = [(Point.PLAN_WRITTEN, 1), (Point.STEP_COMMITTED, 2), (Point.STEPS_DONE, 
 def test_a_killed_update_leaves_no_table_behind(
     base: Project, model: Contents, tmp_path: Path, change: str, kill: tuple[Point, int]
 ) -> None:
-    """Kills while it stands still, before the change is taken back, and while it catches up."""
+    """Kills while the table stands still, before the change is taken back, and while it catches up."""
     project = base.copy(tmp_path / "project")
     CHANGES[change](project.root / "tables/a")
     _hour(project, 3)
@@ -381,7 +381,7 @@ def test_a_killed_update_leaves_no_table_behind(
 
 @pytest.mark.long
 def test_going_back_to_when_it_stood_still(base: Project, model: Contents, tmp_path: Path) -> None:
-    """A rollback, and a restatement, to an epoch in which the table was of an earlier slot than the others."""
+    """A rollback and a restatement to an epoch in which the table had an earlier slot than the others."""
     project = base.copy(tmp_path / "project")
     CHANGES["overwrite"](project.root / "tables/a")
     numbers = {}
@@ -414,7 +414,7 @@ def test_going_back_to_when_it_stood_still(base: Project, model: Contents, tmp_p
 
 @pytest.mark.long
 def test_the_other_tables_are_managed_while_one_stands_still(base: Project, model: Contents, tmp_path: Path) -> None:
-    """Migrating, restating, rebuilding, erasing, backing up: what does not need the table works, all else says what helps."""
+    """Migrating, restating, rebuilding, erasing, backing up: verbs that need the table say what to do, the others work."""
     project = base.copy(tmp_path / "project")
     CHANGES["append"](project.root / "tables/a")
     added = set(DeltaTable(str(project.root / "tables/a")).file_uris())

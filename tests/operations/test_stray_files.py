@@ -30,7 +30,7 @@ DIRECTORIES = ("@eaDir", ".stversions.tmp")
 
 
 def sprinkle(root: Path) -> None:
-    """Put stray files and directories into every directory below a root that is not a table's own, and into logs."""
+    """Put stray files and directories into logs and into every directory below a root that is not a table's."""
     for directory in [root, *(path for path in root.rglob("*") if path.is_dir())]:
         if any(name in directory.parts for name in DIRECTORIES):
             continue
@@ -45,7 +45,7 @@ def sprinkle(root: Path) -> None:
 
 @pytest.mark.parametrize("name", ["wave", "past"])
 def test_no_stray_file_stops_a_verb_that_needs_no_spark(name: str, tmp_path: Path) -> None:
-    """With live tables and a ledger; what was under the root's places before is where it was."""
+    """With live tables and a ledger; the stray files stay where they were."""
     frozen = thawed(HERE / "61b4f80" / name, tmp_path / "project")
     configuration = frozen.directory / "warehouse.toml"
     configuration.write_text(configuration.read_text().replace("[warehouse]\n", '[warehouse]\npublish = "delta"\n'))

@@ -1,4 +1,4 @@
-"""Two threads of one process that update two warehouses with one Spark: neither sees the other's tables.
+"""Two threads of one process update two warehouses with one Spark: neither sees the other's tables.
 
 Both have a stream ``a`` and a view ``v`` of it, but other columns and rows. At the moments at which Spark knows tables by their
 names the threads wait for each other, as far as they are let.
@@ -38,7 +38,7 @@ QUERIES = {
 
 
 def _meeting(patch: pytest.MonkeyPatch, owner: Any, name: str) -> None:  # noqa: ANN401 - a class or a module
-    """After that call each thread waits until the other one has made it, too; not for long, since it may have to wait."""
+    """Let each thread wait after that call until the other has made it too, for a short time at most."""
     original: Callable[..., object] = getattr(owner, name)
     barrier = threading.Barrier(2)
 
@@ -86,7 +86,7 @@ def test_two_warehouses_in_two_threads(tmp_path: Path, spark: SparkSession, monk
 
 
 def test_settings_come_back_when_the_last_thread_is_done(spark: SparkSession) -> None:
-    """Two threads do without generated code in one session, one a while longer: it neither stays so, nor ends too early."""
+    """Two threads disable generated code in one session, one for longer: it is enabled again after both, not before."""
     session = table_session(spark, {"spark.sql.shuffle.partitions": "1"})
     before = {name: session.conf.get(name) for name in INTERPRETED}
     assert before != INTERPRETED

@@ -1,4 +1,4 @@
-"""First runs, times, records, outside changes, retention and changed declarations: what an update does off the main path."""
+"""First runs, times, records, outside changes, retention and changed declarations: unusual cases of an update."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def landed(project: Project, *lines: str, name: str = "1.csv", landing: str = "landing/a") -> Project:
-    """Return the project with a file of those lines."""
+    """Return the project with a file of these lines."""
     project.land(name, csv(*lines), landing=landing)
     return project
 
@@ -120,7 +120,7 @@ def test_a_stream_declared_later_is_built_at_the_same_window_time(project: Proje
 
 
 def test_times_that_cannot_be_meant_are_refused(project: Project) -> None:
-    """Before the anchor, or further ahead of the clock than one interval, unless asked for; off the grid rounds down."""
+    """Before the anchor, or more than an interval ahead of the clock, unless allowed; times off the grid round down."""
     landed(project, row("a", 0.5, 4))
     with pytest.raises(UpdateTimeError, match="before the anchor"):
         project.update(-1)
@@ -138,7 +138,7 @@ def test_times_that_cannot_be_meant_are_refused(project: Project) -> None:
 
 
 def test_a_damaged_plan_is_made_anew_unless_a_table_has_moved(project: Project) -> None:
-    """A plan that nothing was done for is replaced; one that a table depends on is an error naming the file."""
+    """An unused plan is replaced; a damaged plan on which a table depends is an error that names the file."""
     landed(project, row("a", 0.5, 4))
     with pytest.raises(StoppedError):
         project.update(1, observer=stop_at(Point.PLAN_WRITTEN))
@@ -165,7 +165,7 @@ def test_a_damaged_plan_is_made_anew_unless_a_table_has_moved(project: Project) 
 
 
 def test_a_plan_is_finished_with_the_declarations_and_the_clock_it_holds(project: Project) -> None:
-    """What ``warehouse.toml`` says by then is for the update after it."""
+    """Changes of ``warehouse.toml`` since apply to the update after it."""
     project.change(max_ahead="1h")
     project.clock = at(1)
     landed(project, row("a", 0.5, 4), row("ahead", 2.5, 4))
@@ -233,7 +233,7 @@ def test_a_table_changed_from_outside_stands_still_before_anything_is_written(pr
 
 
 def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, set_limits: Callable[..., object]) -> None:
-    """Superseded epochs stay readable for ``retain``, then their files go; loaded files stay known for ever."""
+    """Superseded epochs stay readable for ``retain``, then their files are deleted; loaded files stay known for ever."""
     set_limits(past_records=2)
     project.warehouse["retain"] = "3h"
     project.change(layout={"technique": "rebuild", "grid": [1, 1]})
@@ -262,7 +262,7 @@ def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, set_l
 
 
 def test_logs_lose_what_no_readable_epoch_needs(project: Project, set_limits: Callable[..., object]) -> None:
-    """Updates alone keep a table's log as long as the epochs that can be read, from the checkpoint below the oldest on."""
+    """Updates alone keep a log as long as readable epochs, from the checkpoint below the oldest epoch on."""
     set_limits(checkpoint_interval=3)
     project.warehouse["retain"] = "3h"
     project.declare()
@@ -280,7 +280,7 @@ def test_logs_lose_what_no_readable_epoch_needs(project: Project, set_limits: Ca
 
 
 def test_vacuum_removes_leftovers_and_nothing_that_an_epoch_names(project: Project) -> None:
-    """Files of failed writes go once they are old enough; a dry run only counts; a dropped table's directory goes."""
+    """Old files of failed writes are deleted; a dry run only counts; a dropped table's directory is deleted."""
     project.streams["b"] = stream(landing="landing/b")
     project.declare()
     landed(project, row("a", 0.5, 4))
@@ -309,7 +309,7 @@ def test_vacuum_removes_leftovers_and_nothing_that_an_epoch_names(project: Proje
 
 
 def test_a_table_that_was_dropped_and_is_declared_again_loads_its_files(project: Project) -> None:
-    """Once its files are deleted the name is free; what the landing directory holds is then new."""
+    """After its files are deleted the name is free; files in the landing directory are new then."""
     landed(project, row("a", 0.5, 9))
     project.land("1.csv", csv(row("b", 0.5, 40)), landing="landing/b")
     project.streams["b"] = stream(landing="landing/b", max_lifetime="40h")
@@ -359,7 +359,7 @@ def test_raising_retain_keeps_the_logs_of_existing_tables_longer(project: Projec
 def test_a_changed_declaration_is_refused_with_both_values(
     tmp_path: Path, changes: dict[str, object], found: str
 ) -> None:
-    """What the rows on disk depend on cannot change; no Spark is started to find out."""
+    """Settings on which stored rows depend cannot change; Spark is not started to find out."""
     project = Project(tmp_path / "project", None)
     project.update(1)
     project.change(**changes)

@@ -1,4 +1,4 @@
-"""Views that read an aggregate: each is what its query gives of the answers that live, after every verb.
+"""Views that read an aggregate: after every verb each equals its query over the live answers.
 
 Updates at 1, 2, 5 and 8; rows as (key, arrival); answers stay for six hours::
 
@@ -35,7 +35,7 @@ ROWS: dict[int, list[tuple[str, float]]] = {
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """The updates up to 5, and the file of 8."""
+    """Return the project after the updates up to 5, with the file of 8."""
     answers = {"from": "a", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["1h", "3h"], "keep": "6h"}
     views = {
         "busy": {"search_key": "k", "sql": "SELECT k, window_end, n FROM seen WHERE window_length = '1h' AND n > 1"},
@@ -50,7 +50,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 
 
 def require_equal(project: Project) -> None:
-    """Compare both views with what their queries give of the answers that live."""
+    """Compare both views with their queries over the live answers."""
     live = project.live("seen")
     assert live
     busy = Counter((row["k"], row["window_end"], row["n"]) for row in live if row["window_length"] == "1h" and row["n"] > 1)
@@ -62,7 +62,7 @@ def require_equal(project: Project) -> None:
 
 
 def test_a_view_of_an_aggregate_is_its_query_over_the_answers(moved: Project, tmp_path: Path) -> None:
-    """As answers come, and as they expire."""
+    """When answers come, and when they expire."""
     require_equal(moved)
     project = moved.copy(tmp_path / "copy")
     assert {row["k"] for row in project.live("busy")} == {"a", "b"}
@@ -74,7 +74,7 @@ def test_a_view_of_an_aggregate_is_its_query_over_the_answers(moved: Project, tm
 
 
 def test_it_follows_when_answers_go_back_or_are_erased(moved: Project, tmp_path: Path) -> None:
-    """A rollback takes its rows back with the answers; what is erased of these leaves it too."""
+    """A rollback removes its rows with the answers; erased answers leave it too."""
     project = moved.copy(tmp_path / "copy")
     project.updater().rollback(1)
     require_equal(project)

@@ -1,4 +1,4 @@
-"""Rows that wait for their time while the columns of their stream change: all of them come, and ``check`` has nothing to say."""
+"""Waiting rows whose stream's columns change: all of them come, and ``check`` finds nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def waiting(tmp_path: Path, spark: SparkSession) -> Project:
 
 
 def come(project: Project, *names: str) -> list[dict[str, object]]:
-    """Let the waiting rows come, and return the values that they have in some columns."""
+    """Let the waiting rows come, and return their values in some columns."""
     assert check(project.root).findings == ()
     project.update(6)
     assert check(project.root).findings == ()
@@ -44,7 +44,7 @@ def come(project: Project, *names: str) -> list[dict[str, object]]:
 
 
 def test_a_column_comes(waiting: Project) -> None:
-    """The row of before has null in it, one that comes to wait has its value."""
+    """The earlier row has null in it, a new waiting row has its value."""
     waiting.change(columns=WIDER)
     land(waiting, "2.csv", row("late", 5.6, 8) + ",8,word", header="k,b,e,v,c")
     waiting.update(2)
@@ -52,7 +52,7 @@ def test_a_column_comes(waiting: Project) -> None:
 
 
 def test_a_type_changes(waiting: Project) -> None:
-    """A migration converts what waits."""
+    """A migration converts waiting rows."""
     waiting.change(columns={**COLUMNS, "v": "bigint"})
     waiting.updater().migrate(None, MigrationRequest())
     land(waiting, "2.csv", row("late", 5.6, 8) + f",{2**40}")
@@ -61,7 +61,7 @@ def test_a_type_changes(waiting: Project) -> None:
 
 
 def test_a_column_has_another_name(waiting: Project) -> None:
-    """A migration that renames it renames it in what waits."""
+    """A migration that renames the column renames it in waiting rows."""
     waiting.change(columns={**{name: kind for name, kind in COLUMNS.items() if name != "v"}, "n": "int"})
     waiting.updater().migrate("a", MigrationRequest(renamed=(("v", "n"),)))
     land(waiting, "2.csv", row("late", 5.6, 8) + ",8", header="k,b,e,n")
@@ -70,7 +70,7 @@ def test_a_column_has_another_name(waiting: Project) -> None:
 
 
 def test_going_back_to_before_a_column(waiting: Project) -> None:
-    """A rollback puts back what waited, without the column; the next update gives it again."""
+    """A rollback restores the waiting rows without the column; the next update adds it again."""
     waiting.change(columns=WIDER)
     land(waiting, "2.csv", row("late", 5.6, 8) + ",8,word", header="k,b,e,v,c")
     waiting.update(2)

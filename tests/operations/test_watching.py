@@ -1,4 +1,4 @@
-"""A person who waits sees what an update is doing, in a notebook too."""
+"""A waiting person sees what an update is doing, in a notebook too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID = ["looking for files and starting Spark", "epoch 3: planned", "epoch 3: fl
 
 
 class Display:
-    """What a notebook shows: one line, and all that it has shown."""
+    """The display of a notebook: its line, and all lines that it has shown."""
 
     def __init__(self) -> None:
         self.displays = 0
@@ -50,7 +50,7 @@ def _notebook(monkeypatch: pytest.MonkeyPatch, kernel: object) -> Display:
 
 
 def test_moments_in_words() -> None:
-    """Only those at which a person waits."""
+    """Only the moments at which a person waits."""
     messages: list[str] = []
     observe = in_words(messages.append)
     for moment in MOMENTS:
@@ -59,7 +59,7 @@ def test_moments_in_words() -> None:
 
 
 def test_a_notebook_shows_each_step_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line is replaced by each step; nothing is shown before the first."""
+    """Each step replaces the line; nothing is shown before the first."""
     shown = _notebook(monkeypatch, object())
     observe = shown_in_notebooks(nobody)
     assert shown.displays == 0
@@ -69,7 +69,7 @@ def test_a_notebook_shows_each_step_on_one_line(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_elsewhere_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without IPython, with IPython on a terminal, and where the caller has an observer of its own."""
+    """Without IPython, with IPython on a terminal, and if the caller has its own observer."""
     _notebook(monkeypatch, None)
     assert shown_in_notebooks(nobody) is nobody
     _notebook(monkeypatch, object())

@@ -1,4 +1,4 @@
-"""How many modules a row crosses, so that whoever follows it need not read more."""
+"""How many modules a row crosses: a developer who follows it should read few."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEW_MODULES = 10
 
 
 def test_a_row_crosses_few_modules(tmp_path: Path, spark: SparkSession) -> None:
-    """In the step of its stream and in that of a join view, fewer than ten besides those that read and write all tables."""
+    """In the steps of its stream and of a join view, fewer than ten, without the modules that read and write all tables."""
     steps = followed(tmp_path, spark)
     crossed = {step: [module for module in modules if "/storage/" not in module] for step, modules in steps.items()}
     assert 0 < len(crossed["append to a"]) < FEW_MODULES, crossed["append to a"]

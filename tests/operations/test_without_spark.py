@@ -1,4 +1,4 @@
-"""Updates by which nothing arrives start no Spark: rows expire, views follow, what is short-lived is kept, all in here."""
+"""Updates without arrivals start no Spark: rows expire, views follow, short-lived results are kept, all in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_rows_expire_without_a_session(expiring: Project, tmp_path: Path) -> None:
-    """A session that must not be opened: every view is its query, over one hour and over two, until nothing is left."""
+    """The session must not be opened: every view equals its query, over one hour and over two, until no row is left."""
     project = expiring.copy(tmp_path / "project")
     for hour in (3, 4, 6):
         project.update(hour)
@@ -28,7 +28,7 @@ def test_rows_expire_without_a_session(expiring: Project, tmp_path: Path) -> Non
 
 
 def test_an_update_of_nothing_starts_no_spark(tmp_path: Path, spark: SparkSession) -> None:
-    """No row has come or gone: the windows move, and each table stays as it is."""
+    """No row has come or gone: the windows move, and each table is unchanged."""
     project = Project(tmp_path, spark, views={"seen": view("SELECT DISTINCT k FROM a")})
     project.land("1.csv", "k,b,e\n" + row("x", 0.5, 4) + "\n")
     project.update(1)

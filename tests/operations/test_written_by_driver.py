@@ -33,7 +33,7 @@ LINES = {
 
 
 def landed(project: Project, hour: int) -> None:
-    """Land the same rows for each stream, in a file of text and in one of columns."""
+    """Land the same rows for each stream, as a text file and as a Parquet file."""
     project.land(f"{hour}.csv", csv(*LINES[hour]))
     rows = [line.split(",") for line in LINES[hour]]
     times = [pa.array([record[column] for record in rows]).cast(pa.timestamp("us", "UTC")) for column in (1, 2)]
@@ -42,7 +42,7 @@ def landed(project: Project, hour: int) -> None:
 
 
 def seen(project: Project) -> list[Any]:
-    """Return all that an epoch holds of each stream, and the rows of its files in their order."""
+    """Return the rows and counts of each stream at an epoch, and the rows of its files in order."""
     return [(project.picture(name), in_files(project, name)) for name in STREAMS]
 
 
@@ -55,7 +55,7 @@ def in_files(project: Project, name: str) -> list[Any]:
 
 
 def test_the_driver_writes_what_spark_writes(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that Spark hands over with their counts, and rows that it writes: equal tables, and files with equal rows in order.
+    """Rows handed over by Spark with counts, and rows written by Spark: equal tables, and files with equal rows in order.
 
     In hour 3 the driver does not read the stored rows that are sealed or rewritten; Spark writes them with the others.
     """
@@ -80,7 +80,7 @@ def test_the_driver_writes_what_spark_writes(tmp_path: Path, spark: SparkSession
 
 
 def test_a_file_that_changes_while_it_is_handed_over_is_left_out(tmp_path: Path, spark: SparkSession) -> None:
-    """As one that changes while few rows or many are read; the other file is loaded."""
+    """Like a file that changes while it is read; the other file is loaded."""
     project = Project(tmp_path, spark, {"a": stream()})
     project.land("1.csv", csv(row("a", 0.5, 3)))
     changed = project.land("2.csv", csv(row("b", 0.5, 3)))
@@ -98,7 +98,7 @@ def test_a_file_that_changes_while_it_is_handed_over_is_left_out(tmp_path: Path,
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_text_is_not_read_once_more_after_the_last_look_at_it(tmp_path: Path, spark: SparkSession, *, wide: bool) -> None:
-    """Rejected rows, and rows with one too wide for the driver, are those that were counted, if the file changes later."""
+    """If the file changes later, rejected rows, and rows too wide for the driver, are the counted rows."""
     changing, still = (Project(tmp_path / name, spark, {"a": stream()}) for name in ("changing", "still"))
     lines = [row("b", 0.5, 3)] * 30 + [row("w" * 400, 0.5, 3) if wide else row("r", 0.5, 0.2)]
     changed, _ = (project.land("1.csv", csv(*lines)) for project in (changing, still))

@@ -48,7 +48,7 @@ ASKED = "SELECT k, date_trunc('day', b) AS d, hour(b) AS h, b::VARCHAR AS t FROM
 
 @contextmanager
 def machine_zone(spark: SparkSession, name: str) -> Iterator[None]:
-    """Let this process and Java's be where clocks show another time."""
+    """Set the time zone of this process and Java to a zone with other clocks."""
     zones: Any = spark._jvm.java.util.TimeZone  # type: ignore[union-attr] # the zone that Java took from the machine
     before = zones.getDefault()
     zones.setDefault(zones.getTimeZone(name))
@@ -84,7 +84,7 @@ def _machine(directory: Path, spark: SparkSession, zones: dict[int, str]) -> dic
 
 @pytest.fixture(scope="module")
 def utc(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[int, dict[str, object]]:
-    """What a machine in UTC has at each update."""
+    """Return the answers of a machine in UTC at each update."""
     return _machine(tmp_path_factory.mktemp("utc"), spark, UTC)
 
 
@@ -92,7 +92,7 @@ def utc(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[i
 def test_the_machines_zone_is_nowhere_in_the_tables(
     tmp_path: Path, spark: SparkSession, utc: dict[int, dict[str, object]], monkeypatch: pytest.MonkeyPatch, *, large: bool
 ) -> None:
-    """Rows, views, what waits and what is asked: the same at each update, whichever engine served."""
+    """Rows, views, waiting rows and query results are the same at each update, from either engine."""
     if large:
         monkeypatch.setattr(lookup, "LARGE", -1)
     assert _machine(tmp_path / "moved", spark, ZONES) == utc
