@@ -1,8 +1,8 @@
 """Makes the frozen warehouses with the build that is checked out: ``python -m tests.frozen.make``.
 
-They are made once for a build and then kept as they are: later builds must go on with what this one wrote. To add those of
-another build, check it out, copy this package into it, and run it there; the archives are named by the commit. Archives
-that exist are left alone. A second run, with ``STREAM_WH_S3_SERVER`` (README), makes the one whose root is in a store.
+They are made once for a build and then never changed: later builds must continue with the files of this build. To add the
+warehouses of another build, check it out, copy this package into it, and run it there; the archives are named by the commit.
+Existing archives are not changed. A second run, with ``STREAM_WH_S3_SERVER`` (README), makes the warehouse in a store.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A disk that loses what was not synced: it follows the syncs of an update and tells what a power loss would leave.
+"""A disk that loses what was not synced: it follows the syncs of an update and knows what a power loss would leave.
 
-A file is on it with the bytes that its last sync found; a name is in a directory if the directory's last sync found it there::
+A file has the bytes of its last sync on the disk; a name is in a directory if it was there at the directory's last sync::
 
     on(p)  <=>  p's bytes were synced as they are, and each directory from the top to p was synced when it had the next name
 
-Whoever names files asks it at the moment of the naming: a log entry's files when the entry gets its name, all that an epoch
-needs when the epoch's record does.
+It is asked when files are named: a log entry's files when the entry gets its name, all files of an epoch when the epoch's
+record gets its name.
 """
 
 from __future__ import annotations

@@ -113,10 +113,10 @@ class Drawn:
 
     def again(self) -> None:
         """Load some files again."""
-        rows = self.loaded[self.project.epoch.number]
+        files = self.loaded[self.project.epoch.number]
         since = self.draw.choice(["first", at(self.before)])
         self.project.updater().restate("a", since=since)
-        self.note(rows)
+        self.note(files)
 
 
 def in_window(rows: list[Row], slots: int, end: int, *, live: bool) -> list[Row]:

@@ -74,7 +74,7 @@ def test_every_kind_equals_brute_force(seed: int, tmp_path: Path, spark: SparkSe
 
 
 def test_a_coarser_grid_of_times_keeps_what_synopses_know(tmp_path: Path, spark: SparkSession) -> None:
-    """Answers that follow count all rows of before, whole windows are full, and lists of slots that become one stay apart."""
+    """Later answers count all earlier rows, complete windows are full, and lists of slots that merge stay separate."""
     windows = {"2h": (2, 2), "4h": (4, 2), "12h": (12, 4)}
     project = Project(tmp_path, spark)
     project.views = {"busy": {"search_key": "k", "sql": "SELECT k, window_end, n FROM arrived WHERE window_length = '2h'"}}

@@ -28,7 +28,7 @@ def kinds(root: Path) -> Counter[str]:
 def test_files_of_every_kind_stop_growing(tmp_path: Path, set_limits: Callable[..., object]) -> None:
     """Records, plans, ledgers, logs and checkpoints stay few, whatever the number of updates, and without `vacuum`.
 
-    Readable epochs are those of `retain`; the others' records go many at a time.
+    Epochs within `retain` stay readable; the records of older epochs are deleted many at a time.
     """
     set_limits(past_records=PAST)
     project = Project(tmp_path / "project", None, warehouse={"retain": f"{RETAINED - 1}h", "publish": "delta"})

@@ -37,7 +37,7 @@ def test_reads_beside_updates_and_vacuum(
 ) -> None:
     """At every moment of every update, by following (in memory), staying and new readers; and freely meanwhile.
 
-    ``held`` are the reads of each kind at each moment, ``free`` those of each process beside.
+    ``held`` is the number of reads of each kind at each moment, ``free`` the number of reads of each other process.
     """
     witness = Witness(soaked(tmp_path / "project", spark, viewed=False))
     _move(witness)
@@ -70,8 +70,8 @@ def test_reads_beside_updates_and_vacuum(
         assert process.returncode == 0, lines[-1:]
         last = -1
         for line in lines:
-            kind, number, content = line.split()
-            assert content == digest(kind, witness.model.states[int(number)].live), line
+            kind, number, answer_digest = line.split()
+            assert answer_digest == digest(kind, witness.model.states[int(number)].live), line
             assert int(number) >= last
             last = int(number)
             counts["free"] += 1

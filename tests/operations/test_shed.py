@@ -1,6 +1,6 @@
 """Coalesced tables with a budget: members are shed, the ledger lists them, and each verb changes both together.
 
-The rows and updates are those of :mod:`.test_coalesced`; what is exact is there in a table without a budget.
+The rows and updates equal :mod:`.test_coalesced`; tables without a budget have the exact rows.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ Change = dict["Path", bytes | None]
 class Moment:
     """An event of an update, a copy of its files before the event, and the possible effects of a loss of power.
 
-    Of ``unwritten`` files the bytes may be anything. ``unnamed`` ones may have the content of before, None if there was none.
-    Those that were ``removed`` may be there again.
+    The bytes of ``unwritten`` files may be anything. ``unnamed`` files may have their former content (None: no file).
+    ``removed`` files may exist again.
     """
 
     event: str

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for attempt in range(_ATTEMPTS):
             warehouse = Warehouse.open(options.directory) if fresh else opened
             try:
-                answer, content = _read(warehouse, kind)
+                answer, answer_digest = _read(warehouse, kind)
             except Transient:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"epoch {answer.epoch} after epoch {last}\n")
             return 1
         last = answer.epoch
-        sys.stdout.write(f"{kind} {answer.epoch} {content}\n")
+        sys.stdout.write(f"{kind} {answer.epoch} {answer_digest}\n")
     return 0
 
 

@@ -67,8 +67,8 @@ class Witness:
     def check(self) -> Epoch | None:
         """Compare all that readers see with the model, and return the newest epoch.
 
-        It is the one that was the newest before, or one that follows it by what was begun; the model takes over which. Each
-        table of it, and of the oldest epoch that can be read, has the model's rows.
+        The newest epoch is the former newest, or an epoch that a begun update added, which the model then adds. Each table of
+        the newest and of the oldest readable epoch has the model's rows.
         """
         root = self.project.root
         before, newest = len(self.model.states), newest_epoch(root)
@@ -95,7 +95,7 @@ class Witness:
     def _same_live_tables(self, newest: Epoch) -> None:
         """Each live table, read raw, has the rows of its epoch, which is never ahead of the newest.
 
-        But for one whose record was damaged after it had been written: it counts as not written until it is made again.
+        An exception is an epoch whose record was damaged after the write: it counts as not written until it is made again.
         """
         for name in STREAMS:
             path = self.project.root / "live" / name

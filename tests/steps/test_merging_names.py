@@ -74,7 +74,7 @@ def words(asked: AggregateDefinition) -> list[str]:
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_group_may_have_any_name(kind: str) -> None:
-    """Answers are the same as those of a group with another name."""
+    """The answers equal the answers of a group with another name."""
     definition = ASKED[kind]
     expected, names = answered(definition), words(definition)
     assert len(names) > 30
@@ -84,7 +84,7 @@ def test_a_group_may_have_any_name(kind: str) -> None:
 
 @pytest.mark.parametrize("place", [1, 3])
 def test_a_value_may_have_any_name(place: int) -> None:
-    """Answers are the same as those of a value with another name."""
+    """The answers equal the answers of a value with another name."""
     definition = ASKED["values"]
     expected = answered(definition)
     for name in words(definition):

@@ -30,7 +30,7 @@ def test_a_local_root_needs_nothing() -> None:
 
 
 def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Endpoint and region equal those of the other clients, and buckets of an endpoint are addressed by path."""
+    """Endpoint and region equal the other clients' settings, and buckets of an endpoint are addressed by path."""
     plain = store_settings(ROOT, {})
     assert (ENDPOINT in plain, IMPLEMENTATION in plain) == (False, True)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")

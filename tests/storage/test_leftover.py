@@ -68,11 +68,11 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
     (log / f"{5:020d}.checkpoint.parquet").write_bytes(b"PAR1 nothing PAR1")
     right = (log / f"{8:020d}.checkpoint.parquet").read_bytes()
     (log / f"{11:020d}.checkpoint.parquet").write_bytes(right)
-    checkpoints = list(wrong_checkpoints(table, COMMITS - 1))
-    assert [wrong.version for wrong in checkpoints] == [5, 11]
+    contradicting = list(wrong_checkpoints(table, COMMITS - 1))
+    assert [wrong.version for wrong in contradicting] == [5, 11]
     messages = ["it cannot be read", "it lacks 3 file(s), and has 0 that are not there"]
-    assert [wrong.message.split(" (/")[0] for wrong in checkpoints] == messages
-    assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in checkpoints]
+    assert [wrong.message.split(" (/")[0] for wrong in contradicting] == messages
+    assert drop_wrong(table, COMMITS - 1) == [wrong.name for wrong in contradicting]
 
 
 def test_a_checkpoint_that_is_gone_is_not_said_to_be_there(table: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Six commits: rows 0 to 4 in partitions of odd names, then those of one partition leave."""
+    """Six commits: rows 0 to 4 in partitions of odd names, then the rows of one partition leave."""
     path = tmp_path / "a table%"
     for number in range(5):
         rows = pa.table({"k": [f"key {number}"], "p": [f"{number % 2} /x"]})

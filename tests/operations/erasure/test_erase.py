@@ -159,7 +159,7 @@ def test_every_trace_of_a_key_goes_and_the_rest_is_as_if_it_had_never_come(
 
 @pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_an_erasure_stopped_anywhere_is_completed_by_the_next_update_or_erasure(project: Project, one_in: int) -> None:
-    """Stopped once at each of its points: readers see all of it or nothing, and nothing of the request is lost.
+    """Stopped once at each of its points: readers see the whole erasure or nothing, and no part of the request is lost.
 
     Points of steps are those of the first step and of one in so many after it.
     """
