@@ -214,7 +214,7 @@ def test_a_file_in_utf_32_is_refused(tmp_path: Path, encoding: str) -> None:
     """Updates cannot read it; the message has the command that makes another file."""
     source = tmp_path / "rows.csv"
     source.write_bytes("\ufeffa,at\n1,2024-05-01T00:00:00Z\n".encode(encoding))
-    with pytest.raises(UsageError, match=r"is in UTF-32, which updates do not read; `iconv -f UTF-32 -t UTF-8 "):
+    with pytest.raises(UsageError, match=r"is in UTF-32, which updates do not read; convert it \(`iconv -f UTF-32 -t UTF-8 "):
         propose(source)
 
 

@@ -325,7 +325,7 @@ def _encoding(source: Path) -> tuple[str | None, bool]:
     head = _head(source)
     if head[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
         command = f"iconv -f UTF-32 -t UTF-8 {shlex.quote(str(source))} > utf8.csv"
-        raise UsageError(f"{source} is in UTF-32, which updates do not read; `{command}` makes a file for --from utf8.csv")
+        raise UsageError(f"{source} is in UTF-32, which updates do not read; convert it (`{command}`)")
     if head[:2] in _BYTE_ORDER_MARKS:
         return _BYTE_ORDER_MARKS[head[:2]], False
     try:

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from warehouse.catalog.avro_files import avro_batches, avro_schema
 from warehouse.catalog.codecs import decompress_beginning, is_compressed, open_decompressed
@@ -150,16 +150,19 @@ def sniff(source: Path) -> SniffedFile:
             sample = _sample_table(connection, (*columns, *combined))
             return SniffedFile(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
-        raise UsageError(_unreadable(kind, source, error)) from error
+        _refuse(kind, source, error)
 
 
-def _unreadable(kind: Format, source: Path, error: Exception) -> str:
-    """Return why a file cannot be read, and what to do."""
+def _refuse(kind: Format, source: Path, error: Exception) -> NoReturn:
+    """Raise an error that says why a file cannot be read, and what to do."""
     if kind == "json" and (name := repeated_name(source)) is not None:
-        return f'{source}: an object has the field "{name}" twice; write one of them under another name'
+        raise UsageError(f'{source}: an object has the field "{name}" twice; write one of them under another name') from error
     if kind == "json" and (command := jq_command(source)) is not None:
-        return f"{source} has records that go over several lines; `{command}` makes a line of each, for --from rows.jsonl"
-    return f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
+        message = f"{source} has records that go over several lines"
+        raise UsageError(f"{message}; `{command}` makes a line of each, for --from rows.jsonl") from error
+    raise UsageError(
+        f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_EXPECTED_CONTENT[kind]}"
+    ) from error
 
 
 def _without_byte_order_mark(source: Path, target: Path) -> Path:
