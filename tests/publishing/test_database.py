@@ -189,6 +189,12 @@ def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: l
     publish(own)
     publish(own)
     assert len(whole) == 4
+    file.chmod(0o644)
+    content = file.read_bytes()
+    file.write_bytes(content[:12_288] + bytes(len(content) - 12_288))  # a fault of the disk behind DuckDB's headers
+    database._written[file.resolve()] = replace(written, identity=database._identity(file))
+    publish(own)
+    assert len(whole) == 5
     assert database_difference(own.root, own.epochs[-1]) is None
 
 

@@ -92,15 +92,14 @@ def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, r
     database, temporary = root / DATABASE, root / f".{DATABASE}.tmp"
     _remove(temporary)
     former = None if rebuild else _former(database)
-    try:
-        if former is None:
+    definitions = None if former is None else _changed_copy(database, temporary, root, epoch, former.definitions)
+    if definitions is None:
+        former = None
+        try:
             _, definitions = make_database(temporary, root, epoch, rebuild=rebuild)
-        else:
-            _copy(database, temporary)
-            definitions = _change_database(temporary, root, epoch, former.definitions)
-    except _FAILURES as error:
-        _remove(temporary)
-        raise StorageFailedError(f"{database}: {str(error).partition(chr(10))[0]}") from error
+        except _FAILURES as error:
+            _remove(temporary)
+            raise StorageFailedError(f"{database}: {str(error).partition(chr(10))[0]}") from error
     temporary.chmod(temporary.stat().st_mode & _MODE)
     store_of(temporary).sync_file(temporary)
     observer(Moment(Point.DATABASE_READY, epoch.number))
@@ -142,12 +141,14 @@ def _former(database: Path) -> _Written | None:
     return written if database.stat().st_size <= _GROWTH * written.whole_bytes else None
 
 
-def _copy(database: Path, temporary: Path) -> None:
+def _changed_copy(database: Path, temporary: Path, root: Path, epoch: Epoch, definitions: Definitions) -> Definitions | None:
+    """Make the file of an epoch from a copy of the former one; None, and no file, if the copy cannot be written or read."""
     try:
         shutil.copyfile(database, temporary)
-    except OSError as error:
+        return _change_database(temporary, root, epoch, definitions)
+    except (OSError, duckdb.Error):
         _remove(temporary)
-        raise StorageFailedError(f"{temporary}: {error.strerror or error}") from error
+        return None
 
 
 def _remember(database: Path, definitions: Definitions, former: _Written | None) -> None:
