@@ -27,7 +27,7 @@ class OtherJobError(Exception):
 
 @dataclass
 class Standing:
-    """How far a contender is: its build, the finished updates by slot, the one that was begun, why it failed.
+    """How far a contender is: its build, the finished updates by slot, the started update, why it failed.
 
     ``settled``: the slots of the updates after which nothing was asked.
     """

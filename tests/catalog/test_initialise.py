@@ -236,7 +236,7 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("x.bin", "a\x00\x01", "is no text, and its name does not end as those of files that are read: .csv"),
+        ("x.bin", "a\x00\x01", "is no text, and its name has no ending of a file that can be read: .csv"),
         ("x.txt", "\n", "is empty"),
         ("x.txt.gz", "a\n1\n", "damaged, or not compressed as its name says"),
         ("x.xlsx", "PK", "save its sheet as CSV"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
-    """The counts are those of the update that follows; files left out are named; the sample writes nothing."""
+    """The counts are the counts of the next update; files left out are named; the sample writes nothing."""
     project = Project(tmp_path, spark, {"a": stream(), "b": stream(landing="landing/b")})
     lines = [row("live", 0.5, 3), row("waits", 2.5, 4), row("dead", 0.1, 0.9), row("back", 0.5, 0.2), "x,noon,y"]
     project.land("1.csv", csv(*lines))

@@ -1,4 +1,4 @@
-"""Plans and epochs whose bytes are not those that were written: never taken for others, whatever was changed."""
+"""Plans and epochs whose bytes changed after they were written: never taken for others, whatever was changed."""
 
 from __future__ import annotations
 

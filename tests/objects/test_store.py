@@ -55,7 +55,7 @@ def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypa
     """A client that tries again after its answer was lost finds its own object, and has won."""
     put = obstore.put
 
-    def twice(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of obstore
+    def twice(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the arguments of obstore
         put(*arguments, **options)
         return put(*arguments, **options)
 

@@ -22,7 +22,7 @@ STATISTICS = "delta.dataSkippingStatsColumns"
 
 
 def aged(project: Project, table: str) -> None:
-    """Change a project's newest epoch, and a table's commit 0, to those of an earlier build: the boolean key is named."""
+    """Make a project's newest epoch and a table's commit 0 as an earlier build made them: the boolean key is named."""
     path = entry_path(project.root / "tables" / table, 0)
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     for action in actions:

@@ -95,7 +95,7 @@ def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
 
 
 def test_bounds_of_a_median_are_the_least_and_greatest_points_that_it_may_be() -> None:
-    """The bounds equal those of a model that tries each point; infinite values are values, too."""
+    """The bounds equal the bounds of a model that tries each point; infinite values are values, too."""
     for seed in range(300):
         random = Random(seed)  # noqa: S311 - a test draws its data
         infinite = [-math.inf, math.inf] if seed % 3 == 0 else []

@@ -192,19 +192,21 @@ def test_a_file_that_is_not_as_it_was_left_is_written_whole(own: House, whole: l
     file.chmod(0o644)
     content = file.read_bytes()
     file.write_bytes(content[:12_288] + bytes(len(content) - 12_288))  # a fault of the disk behind DuckDB's headers
-    database._written[file.resolve()] = replace(written, identity=database._identity(file))
+    database._written[file.resolve()] = replace(written, identity=database.file_identity(file))
     publish(own)
     assert len(whole) == 5
     assert database_difference(own.root, own.epochs[-1]) is None
 
 
-def test_few_files_are_remembered(own: House, tmp_path: Path) -> None:
-    """A process that writes to very many warehouses does not grow."""
-    for number in range(database._REMEMBERED + 2):
-        other = tmp_path / f"copy{number}"
-        shutil.copytree(own.root, other)
-        database.replace_database(other, own.epochs[-1])
-    assert len(database._written) == database._REMEMBERED
+def test_one_file_is_remembered(own: House, whole: list[int], tmp_path: Path) -> None:
+    """A process that writes to several warehouses in turn writes each file whole, and does not grow."""
+    other = tmp_path / "other"
+    shutil.copytree(own.root, other)
+    for root in (other, own.root, other):
+        database.replace_database(root, own.epochs[-1])
+    assert len(whole) == 3
+    assert list(database._written) == [other.resolve() / DATABASE]
+    assert database_difference(other, own.epochs[-1]) is None
 
 
 def test_an_open_connection_keeps_its_epoch_and_a_new_one_sees_the_next(own: House) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "○ is damaged: ○; `stream-wh check --repair` writes it again",
 )
 def test_a_schema_file(past: Project) -> None:
-    """A missing schema file is a finding; a cut one is an error for whoever reads the table."""
+    """A missing schema file is a finding; a file that was cut short is an error for readers of the table."""
     state = past.epoch.table("named")
     assert state is not None
     schema = past.root / state.schema_file

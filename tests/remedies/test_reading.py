@@ -39,7 +39,7 @@ def test_no_project(tmp_path: Path) -> None:
 
 @executes(
     "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs",
-    "epoch ○ cannot be read (any more); `stream-wh history` lists those that can",
+    "epoch ○ cannot be read (any more); `stream-wh history` lists the epochs that can",
     '"○" is a ○, not a view or aggregate; `stream-wh describe ○` shows it',
     "`stream-wh describe ○` lists its columns",
     "only views are rebuilt; `stream-wh restate ○` reads its landing files once more",
@@ -50,7 +50,7 @@ def test_names_of_other_things(past: Project) -> None:
     command = advised(printed, "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs")
     typed(past.directory, command)
     printed = typed(past.directory, "stream-wh check --views --epoch 9", code=3)
-    assert advised(printed, "epoch ○ cannot be read (any more); `stream-wh history` lists those that can") == command
+    assert advised(printed, "epoch ○ cannot be read (any more); `stream-wh history` lists the epochs that can") == command
     printed = typed(past.directory, "stream-wh explain a", code=2)
     part = '"○" is a ○, not a view or aggregate; `stream-wh describe ○` shows it'
     assert "search_key" in typed(past.directory, advised(printed, part))

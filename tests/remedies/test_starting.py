@@ -104,12 +104,12 @@ def test_a_proposal(tmp_path: Path) -> None:
     assert advised(printed, "stream-wh validate") == "stream-wh validate"
 
 
-@executes('names = "a,b,c" names those of files without one', "(`stream-wh rejected NAME`)")
+@executes('names = "a,b,c" is for files without a header', "(`stream-wh rejected NAME`)")
 def test_options_that_are_refused(tmp_path: Path) -> None:
     """The options that the message allows are accepted."""
     with pytest.raises(ConfigurationError) as error:
         loaded(tmp_path / "a", {"streams.flights.options": {"header": "false"}})
-    advised(str(error.value), 'names = "a,b,c" names those of files without one')
+    advised(str(error.value), 'names = "a,b,c" is for files without a header')
     loaded(tmp_path / "b", {"streams.flights.options": {"names": "a,b,c"}})
     for option in ("mode", "columnNameOfCorruptRecord"):
         with pytest.raises(ConfigurationError) as error:

@@ -174,7 +174,7 @@ def test_a_time_is_above_zero_and_goes_with_nothing_else(files: Reader) -> None:
 
 
 def test_rows_of_keys_that_are_found_in_time(files: Reader, only: Callable[[int], None]) -> None:
-    """With enough time the rows are those of a probe, in its order; else the answer has some of them, and says so."""
+    """With enough time the rows are the rows of a probe, in its order; else the answer has some of them, and says so."""
     plain = files.probe("names", ["a", "b", None]).all()
     whole = files.probe("names", ["a", "b", None], within=LONG)
     assert whole.all() == plain

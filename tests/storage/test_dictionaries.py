@@ -72,7 +72,7 @@ def test_unique_columns_get_none(tmp_path: Path, spark: SparkSession, monkeypatc
 
 
 def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
-    """Whoever needs the rows of a missing or damaged file reports it."""
+    """Each caller that needs the rows of a missing or damaged file reports it."""
     table = empty_table(tmp_path / "t")
     base = entry_at(table, 0)
     entry = write_runs(rows(0), RunTable(table, KEY, base), sizes={(1, 0): ROWS}, leaving=None, facts=FACTS)

@@ -106,7 +106,7 @@ def test_what_was_accepted_is_accepted() -> None:
 
 
 def _as_certain(columns: Types, before: str) -> bool:
-    """Whether the columns and their known types are those of an earlier build; types unknown then may be known now."""
+    """Whether an earlier build had the same columns and known types; types unknown then may be known now."""
     own = {name: kind for name, _, kind in (part.partition(" ") for part in _split(before))}
     return list(own) == list(columns) and all(columns[name] == kind for name, kind in own.items() if kind)
 

@@ -223,7 +223,7 @@ def test_heuristic_on_any_inputs(inputs: Order) -> None:
 @settings(max_examples=60, deadline=None)
 @given(INPUTS)
 def test_rows_of_a_join_do_not_depend_on_the_order(inputs: Order) -> None:
-    """Step by step, from any input and in any order, the rows are those of the closed form."""
+    """Step by step, from any input and in any order, the rows are the rows of the closed form."""
     for order in permutations(inputs):
         first, *rest = order
         assert first.window * partial_results(first, tuple(rest))[-1].rows == matches(inputs)

@@ -74,7 +74,7 @@ _MULTILINE_FORMATS = (("multiline", "csv"), ("multiline", "json"))
 _LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
 _UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
 _REFUSED_OPTIONS = {
-    "header": 'not this one: columns are matched by the names in the header; names = "a,b,c" names those of files without one',
+    "header": 'not this one: columns are matched by the names in the header; names = "a,b,c" is for files without a header',
     "enforceSchema": "not this one: columns are matched by the names in the header",
     "schema": _DECLARED,
     "inferSchema": _DECLARED,

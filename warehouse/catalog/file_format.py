@@ -110,7 +110,7 @@ def _format_by_beginning(source: Path) -> Format:
     # A log may have zeros where its machine lost power.
     if _CONTROL_BYTES.search(beginning) and not beginning.startswith(_UTF_16_MARKS) and log_format_of(source) is None:
         formats = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
-        raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {formats}; convert it")
+        raise UsageError(f"{source} is no text, and its name has no ending of a file that can be read: {formats}; convert it")
     if is_zeek(source):
         return "zeek"
     if begins_array(beginning) or beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):

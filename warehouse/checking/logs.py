@@ -227,7 +227,7 @@ def _wrong_definition(table: NamedTable, epoch: Epoch, state: TableState, log_st
         yield fault("protocol", table.path, message, _RESTORE, table=table.name)
     key = statistics_columns(key_types(state.declaration.search_key, columns)) if table.role == "rows" else []
     if state.properties < PROPERTIES:
-        message = "its Delta properties are those of an earlier build"
+        message = "its Delta properties were set by an earlier build"
         yield note("properties", table.path, message, "the next update sets them", table=table.name, repair="update")
         return
     configuration = log_state.metadata.get("configuration") or {}
@@ -305,7 +305,7 @@ def _entries_beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding
     leftovers = left_above(root / table.path, top)
     if leftovers and not went_on(root / table.path, top):
         subject = (log / leftovers[0]).relative_to(root).as_posix()
-        message = f"{len(leftovers)} file(s) sum up commits that are not there; a reader would take them for those that follow"
+        message = f"{len(leftovers)} file(s) sum up commits that are not there; a reader would take them for the next commits"
         yield fault("checkpoint_above", subject, message, "the next update removes them", table=table.name, repair="update")
     beyond = commits_beyond(root / table.path, top)
     if beyond:

@@ -185,7 +185,7 @@ def _read_shard(root: Path, shard: Shard) -> tuple[LandingFile, ...]:
     except FileNotFoundError:
         raise MissingPartError(f"{path} is missing, so what was loaded is not known; restore it from a backup") from None
     if files is None:
-        raise TornRecordError(str(path), "its bytes are not those that were written", "restore it from a backup")
+        raise TornRecordError(str(path), "its bytes changed after it was written", "restore it from a backup")
     return files
 
 

@@ -217,7 +217,7 @@ def _problem(path: Path, into: str) -> str | None:
     if into.endswith(".parquet"):
         return damage(path)
     if into.startswith(f"root/{DIRECTORY}/"):
-        return None if is_intact_shard(path.name, path.read_bytes()) else "its bytes are not those that were written"
+        return None if is_intact_shard(path.name, path.read_bytes()) else "its bytes changed after it was written"
     if into.startswith("root/epochs/"):
         try:
             read_record(path, _Record)

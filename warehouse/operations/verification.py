@@ -82,7 +82,7 @@ def _pinned(root: Path, number: int | None) -> Epoch:
     if number is None:
         return newest
     if number not in epoch_numbers(root):
-        raise EpochVacuumedError(f"epoch {number} cannot be read (any more); `stream-wh history` lists those that can")
+        raise EpochVacuumedError(f"epoch {number} cannot be read (any more); `stream-wh history` lists the epochs that can")
     return read_epoch(root, number)
 
 

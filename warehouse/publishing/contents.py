@@ -182,7 +182,7 @@ def fill_database(
 
 
 def _statements(contents: Contents, catalog: str, former: Definitions, definitions: dict[str, TableDefinition]) -> Iterator[str]:
-    """Yield the statements that make all definitions except those that are as ``former`` has them; fill ``definitions``."""
+    """Yield the statements that make the definitions that differ from ``former``; fill ``definitions``."""
     root = literal(contents.root)
     yield f"CREATE OR REPLACE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
     yield f"CREATE OR REPLACE MACRO {_WINDOW_TIME} AS {instant(contents.window_time)}"

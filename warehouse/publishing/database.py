@@ -25,6 +25,7 @@ from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
 from warehouse.storage.duckdb_sql import literal, quoted
+from warehouse.storage.local_disk import file_identity
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ _STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
 _ENGINE = Resources(threads=1)
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
-_REMEMBERED = 8
 _GROWTH = 4
 """How many times the size of a file that is written whole a file may have after many changes."""
 _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
@@ -55,13 +55,13 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 class _Written:
     """A file that this process wrote: its identity, its definitions, and its bytes when it was last written whole."""
 
-    identity: tuple[int, ...]
+    identity: tuple[int, int, int] | None
     definitions: Definitions
     whole_bytes: int
 
 
 _written: dict[Path, _Written] = {}
-"""The files that this process wrote, the last one last."""
+"""The file that this process wrote last."""
 
 
 def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
@@ -106,7 +106,10 @@ def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, r
     _wal_path(database).unlink(missing_ok=True)  # another program wrote into the former file
     temporary.replace(database)
     store_of(root).sync_directory(root)
-    _remember(database, definitions, former)
+    _written.clear()
+    _written[database] = _Written(
+        file_identity(database), definitions, database.stat().st_size if former is None else former.whole_bytes
+    )
     observer(Moment(Point.DATABASE_REPLACED, epoch.number))
 
 
@@ -136,7 +139,7 @@ def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: st
 def _former(database: Path) -> _Written | None:
     """Return what is known of the file if this process wrote it, nobody changed it since, and it did not grow too much."""
     written = _written.get(database)
-    if written is None or _wal_path(database).exists() or _identity(database) != written.identity:
+    if written is None or _wal_path(database).exists() or file_identity(database) != written.identity:
         return None
     return written if database.stat().st_size <= _GROWTH * written.whole_bytes else None
 
@@ -149,24 +152,6 @@ def _changed_copy(database: Path, temporary: Path, root: Path, epoch: Epoch, def
     except (OSError, duckdb.Error):
         _remove(temporary)
         return None
-
-
-def _remember(database: Path, definitions: Definitions, former: _Written | None) -> None:
-    identity = _identity(database)
-    _written.pop(database, None)
-    if identity is not None:
-        _written[database] = _Written(identity, definitions, database.stat().st_size if former is None else former.whole_bytes)
-    while len(_written) > _REMEMBERED:
-        del _written[next(iter(_written))]
-
-
-def _identity(file: Path) -> tuple[int, ...] | None:
-    """Return numbers that differ after each write to a file; None without the file."""
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def make_database(file: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> tuple[Contents, Definitions]:

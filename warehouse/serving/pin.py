@@ -28,6 +28,7 @@ from warehouse.serving.statement import Source, select
 from warehouse.serving.visible_tables import is_user_column, readable, visible
 from warehouse.storage.copies import Copies, copies_of
 from warehouse.storage.duckdb_sql import literal
+from warehouse.storage.local_disk import file_identity
 from warehouse.storage.snapshot import Snapshot, read_snapshot
 from warehouse.time import grid_slot, slot
 
@@ -171,7 +172,8 @@ class Pin:
     def _described(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
         path = self.schema_file(state)
         rows_of = f"SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
-        file = _identity_of(path)
+        identity = file_identity(path)
+        file = None if identity is None else (path, *identity)
         if self.lazy(state) is not None:
             names = [column.name for column in state.declaration.columns]
             rows_of, file = select(self.source(state, (), self.epoch.window_time), names), None
@@ -338,12 +340,3 @@ def require(paths: Iterable[str]) -> None:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 - a path object costs more than the look
             raise EpochVacuumedError(f"{path}: a file of the epoch is gone; run again to read the newest epoch")
-
-
-def _identity_of(path: str) -> tuple[str, int, int, int] | None:
-    """Return a file's path, and facts that change when it is written again; None if it does not exist."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
-    except OSError:
-        return None
-    return path, status.st_ino, status.st_mtime_ns, status.st_size

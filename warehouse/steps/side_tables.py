@@ -50,7 +50,7 @@ def _move_deferred(step: MoveDeferred, task: Task) -> StepResult:
 
 def _explained_move(number: int, step: MoveDeferred, _: Incoming) -> StepExplanation:
     take_text = f"take the rows of {counted(len(step.taken), 'update interval')} that have come; " if step.taken else ""
-    return StepExplanation(number, step.path, "move", f"{take_text}keep those whose time is still to come")
+    return StepExplanation(number, step.path, "move", f"{take_text}keep the rows whose slot has not come")
 
 
 MOVE_DEFERRED = Kind(

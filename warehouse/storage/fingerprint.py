@@ -139,7 +139,7 @@ def damage(file: Path, *, pages: bool = True) -> str | None:
         if file.stat().st_size <= int(match[1]):
             return "it is cut short"
         if fingerprint(file, int(match[1])) != match[2]:
-            return "its bytes are not those that were written"
+            return "its bytes changed after it was written"
         if match[1] == "0":
             return None
     return _damaged_pages(file) if pages else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import PurePath
 
-__all__ = ["STAGED", "LocalDisk", "Watcher", "sync_handle", "undone_on_failure", "watching"]
+__all__ = ["STAGED", "LocalDisk", "Watcher", "file_identity", "sync_handle", "undone_on_failure", "watching"]
 
 Watcher = Callable[[Literal["sync", "name"], Path], None]
 """Called before a file or directory is synced, and after a file got its final name; an ``OSError`` it raises is the disk's."""
@@ -62,6 +62,18 @@ def undone_on_failure(undo: Callable[[], object]) -> Iterator[None]:
         with suppress(OSError):
             undo()
         raise
+
+
+def file_identity(path: str | Path) -> tuple[int, int, int] | None:
+    """Return facts that change when a file is written again: inode, time of the last change in nanoseconds, bytes.
+
+    None if the file does not exist, or is not on a disk of this machine.
+    """
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a path object costs more than the call
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def sync_handle(handle: int, name: str) -> None:

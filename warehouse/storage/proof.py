@@ -92,7 +92,7 @@ class _Proving:
             if before != after:
                 subject = ", ".join(f"{name} {value}" for name, value in partition) or "the table"
                 rows = f"{after[0]} rows instead of {before[0]}"
-                return f"{subject} has {rows if before[0] != after[0] else 'rows that are not those of before'}"
+                return f"{subject} has {rows if before[0] != after[0] else 'other rows than before'}"
         return ""
 
     def _bag(self, schema_files: list[str], names: Iterable[str]) -> tuple[int, int, int]:

@@ -24,6 +24,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError, PlatformError
 from warehouse.limits import limits
 from warehouse.storage.entries import entry_path
+from warehouse.storage.local_disk import file_identity
 from warehouse.storage.logged_actions import logged_actions
 from warehouse.storage.replay import replay
 
@@ -191,12 +192,11 @@ def _known_or_read(location: str, version: int) -> tuple[str, Any]:
     once.
     """
     log = Path(location) / "_delta_log"
-    try:
-        entry, changed = (log / f"{version:020d}.json").stat(), log.stat().st_mtime_ns
-    except OSError:  # cut off, or not on a disk of this machine
+    entry, directory = file_identity(log / f"{version:020d}.json"), file_identity(log)
+    if entry is None or directory is None:  # cut off, or not on a disk of this machine
         return _read_again(location, version)
-    identity = (version, entry.st_ino, entry.st_mtime_ns, entry.st_size)
-    key = (location, *identity, changed)
+    identity = (version, *entry)
+    key = (location, *identity, *directory)
     with _reading:
         contents, opened = _taken(key), None
     if contents is None:
@@ -221,8 +221,7 @@ def _table_at_version(location: str, log: Path, version: int) -> DeltaTable:
         former = _opened.pop(location, None)
     if former is not None and former[0][0] < version:
         with suppress(OSError, DeltaError):  # the whole log is read below, which says what is wrong
-            entry = (log / f"{former[0][0]:020d}.json").stat()
-            if former[0][1:] == (entry.st_ino, entry.st_mtime_ns, entry.st_size):
+            if former[0][1:] == file_identity(log / f"{former[0][0]:020d}.json"):
                 former[1].load_as_version(version)
                 return former[1]
     return DeltaTable(location, version=version)
