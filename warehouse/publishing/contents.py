@@ -141,7 +141,7 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """What the views of a table are made from: nothing else of them changes from one epoch to the next but their comments.
+    """The two views of a table. If two epochs have equal definitions, only the comments of the views differ.
 
     ``columns`` have their DuckDB types; ``texts`` are the queries of the views in ``main`` and in ``system`` and the comments of
     their columns; ``path_macros`` are the quoted names of the macros that list the files, whose contents may change.

@@ -32,9 +32,10 @@ _SOURCE = "org.apache.spark.sql.execution.RDDScanExec"
 
 @dataclass(frozen=True)
 class _Node:
-    """A node of a physical plan: an object of the JVM, whether it is a placeholder, and the children with placeholders below.
+    """A node of a physical plan, an object of the JVM.
 
-    ``children`` are all of the node's children, or none if no placeholder is below it.
+    A ``placeholder`` stands for the rows of a source. ``children`` are the node's children if a placeholder is below it, else
+    empty: then the node stays as it is.
     """
 
     java: _Java
@@ -57,10 +58,10 @@ class _Placeholder:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A physical plan and the schema of its rows, an object of the JVM; and the session that it belongs to.
+    """A physical plan, the schema of its rows (an object of the JVM), and its session.
 
-    The other fields are what a run would have to look up in the JVM, one call for each name: Scala's empty list, and the class of
-    sessions.
+    ``empty_list`` is Scala's, and ``sessions`` is the class of sessions: to look them up takes a call of the JVM for each part of
+    their names.
     """
 
     session: SparkSession
