@@ -30,7 +30,7 @@ def test_arrays_beside_lines(tmp_path: Path, spark: SparkSession) -> None:
     project = Project(tmp_path, spark, {"a": stream(format="json", columns=columns, unknown_columns="add")})
     objects = [{"k": "a", **GOOD, "x": {"y": [1, "]"]}}, {"k": "b", "n": "z", **GOOD}, {"k": "c", "n": 7, **GOOD}]
     project.land("pretty.json", "\ufeff" + json.dumps(objects, indent=2))
-    project.land("marked.json", "\ufeff" + json.dumps({"k": "m", **GOOD}) + "\n")
+    project.land("marked.json", "\ufeff" + json.dumps({"k": "m", **GOOD}) + "\n \n\t\n \t\f \r\n")  # blank lines are no records
     project.land("marked.json.gz", gzip.compress(("\ufeff" + json.dumps({"k": "z", **GOOD}) + "\n").encode()))
     project.land("flat.json.bz2", bz2.compress(json.dumps([{"k": "d", **GOOD}]).encode()))
     twice = json.dumps({"k": "f", **GOOD}) * 2

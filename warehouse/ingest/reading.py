@@ -53,6 +53,8 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
+_BLANKS = " \t\r\f\v"
+"""A line of nothing else is no record."""
 _OBJECT_AFTER_OBJECT = r'\}[^{}"]*\{'
 """Finds lines in which another object may follow an object."""
 
@@ -214,7 +216,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     plain = [file for file in files if file not in whole_files] if whole_files else files
     parts = [] if not whole_files else _whole_texts(texts, stream, whole_files)
     if plain:  # blank lines are skipped before the rows are numbered
-        parts.insert(0, texts.text(paths_of(stream, plain)).where("trim(value) != ''"))
+        parts.insert(0, texts.text(paths_of(stream, plain)).where(f"trim(BOTH '{_BLANKS}' FROM value) != ''"))
     return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
 
 
