@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,33 +63,39 @@ def started(project: Project, hours: float, point: Point, step: int) -> subproce
     )
 
 
-@pytest.fixture
-def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
-    """Another process in the middle of an update, which holds the lock until it reads a line."""
-    project.land("1.csv", csv(row("a", 0.5, 4)))
-    process = started(project, 1, Point.PLAN_WRITTEN, -1)
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "held"
-    yield process
-    process.kill()
-    process.wait(timeout=60)
+@contextmanager
+def holding(project: Project, hours: float) -> Iterator[subprocess.Popen[str]]:
+    """Let another process begin an update; it holds the lock, its plan written, until it reads a line."""
+    process = started(project, hours, Point.PLAN_WRITTEN, -1)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "held"
+        yield process
+    finally:
+        process.kill()
+        process.wait(timeout=60)
 
 
-def test_a_second_update_is_told_who_holds_the_lock(project: Project, holder: subprocess.Popen[str]) -> None:
+def test_a_second_update_is_told_who_holds_the_lock(expiring: Project, tmp_path: Path) -> None:
     """It fails at once with a transient error that names process, host and start time; nothing changes."""
-    with pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
-        project.update(1)
-    assert LockHeldError.exit_code == 3
-    output, errors = holder.communicate("go\n", timeout=300)
+    project = expiring.copy(tmp_path / "project")
+    before = project.epoch
+    with holding(project, 3) as holder:
+        with pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
+            project.update(3)
+        assert LockHeldError.exit_code == 3
+        assert project.epoch == before
+        output, errors = holder.communicate("go\n", timeout=300)
     assert "done" in output, errors
-    assert project.keys() == "a"
-    assert project.update(1).epochs == ()
+    assert project.keys() == "x y"
+    assert project.update(3).epochs == ()
 
 
-def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[str]) -> None:
-    """The lock ends with its process, and the plan of the process is finished."""
-    holder.kill()
-    holder.wait(timeout=60)
+def test_a_dead_holder_never_blocks(project: Project) -> None:
+    """The lock ends with its process and the JVM of the process, and the plan of the process is finished."""
+    project.land("1.csv", csv(row("a", 0.5, 4)))
+    with holding(project, 1) as holder, pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
+        project.update(1)
     report = project.update(1)
     assert [len(report.finished), len(report.epochs)] == [1, 0]
     assert project.keys() == "a"
