@@ -283,13 +283,14 @@ class Windows(RuleBasedStateMachine):
         assert rows == bag(self.model.states[number].live)
 
 
-def test_any_history_answers_as_the_model(spark: SparkSession) -> None:
+@pytest.mark.parametrize("examples", [4, pytest.param(24, marks=pytest.mark.long)])
+def test_any_history_answers_as_the_model(spark: SparkSession, examples: int) -> None:
     """Arrivals, updates, catch-ups, crashes and reads in any order give the answers and the files of the model."""
     Windows.spark = spark
     run_state_machine_as_test(
         Windows,
         settings=settings(
-            max_examples=6,
+            max_examples=examples,
             stateful_step_count=10,
             deadline=None,
             derandomize=True,

@@ -121,7 +121,7 @@ RULES = Rules(anchor=ANCHOR, interval=10 * MINUTE, max_lifetime=30 * MINUTE)
 LAYOUTS: dict[str, dict[str, object]] = {
     "rebuilt": {"technique": "rebuild", "grid": [2, 3], "insertion": "chronological", "expiration": "permuted"},
     "appended": {"grid": [2, 3]},
-    "mixed": {"grid": [3, 2], "insertion": "permuted", "expiration": "round-robin", "expiry_block": 2},
+    "mixed": {"grid": [3, 2], "insertion": "permuted", "expiration": "blocks", "expiry_block": 2},
 }
 
 
