@@ -66,14 +66,24 @@ def _plain(value: object) -> object:
 
 def asked(project: Project, sql: str) -> Rows:
     """Return DuckDB's answer to a query over the live rows of the newest epoch."""
+    return all_asked(project, {"": sql})[""]
+
+
+def all_asked(project: Project, queries: Mapping[str, str]) -> dict[str, Rows]:
+    """Return DuckDB's answers to queries by name; the warehouse is opened once."""
     with Warehouse.open(project.directory) as warehouse:
-        return counted(warehouse.sql(sql).arrow().to_pylist())
+        return {name: counted(warehouse.sql(sql).arrow().to_pylist()) for name, sql in queries.items()}
 
 
 def served(project: Project, table: str) -> Rows:
     """Return the rows of a table as readers see them."""
+    return all_served(project, [table])[table]
+
+
+def all_served(project: Project, tables: Iterable[str]) -> dict[str, Rows]:
+    """Return the rows of tables by name; the warehouse is opened once."""
     with Warehouse.open(project.directory) as warehouse:
-        return counted(warehouse.scan(table).arrow().to_pylist())
+        return {table: counted(warehouse.scan(table).arrow().to_pylist()) for table in tables}
 
 
 def stored(project: Project, table: str) -> Rows:
@@ -108,6 +118,8 @@ __all__ = [
     "FOREVER",
     "Lifetimes",
     "Rows",
+    "all_asked",
+    "all_served",
     "asked",
     "counted",
     "land",
