@@ -56,11 +56,18 @@ def declare(
     return declared(Project(directory, spark), pairs, sql, above=above, **budget)
 
 
-def test_an_update_makes_its_budget_and_complete_the_rest(tmp_path: Path, spark: SparkSession) -> None:
-    """Never more results than the budget, and some whenever some are owed; complete makes the view equal its query."""
-    project = declare(tmp_path, spark)
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Return a project with all these views after its first update, which owes results; tests copy it."""
+    project = declare(tmp_path_factory.mktemp("budget") / "begun", spark)
     land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
     project.update(1)
+    return project
+
+
+def test_an_update_makes_its_budget_and_complete_the_rest(begun: Project, tmp_path: Path) -> None:
+    """Never more results than the budget, and some whenever some are owed; complete makes the view equal its query."""
+    project = begun.copy(tmp_path / "copy")
     assert (ledger(project).made, ledger(project).exact) == (5, 14)
     require_sound(project)
     land(project, "2", "pr", "pr", 1.5, 4.5)
@@ -262,11 +269,9 @@ def test_a_budget_comes_changes_and_goes(tmp_path: Path, spark: SparkSession) ->
     assert state.view.ledger is None
 
 
-def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> None:
+def test_files_left_for_another_epoch(begun: Project, tmp_path: Path) -> None:
     """Later rows of the same slot join a unit only when all rows are there, and views above get them once."""
-    project = declare(tmp_path, spark, pairs=4)
-    land(project, "1", "ppq", "ppq", 0.5, 4)
-    project.update(1)
+    project = begun.copy(tmp_path / "copy")
     for number in range(3):
         land(project, f"more{number}", "pq", "pq", 1.5, 4)
     with limited(files_per_plan=2):
@@ -384,11 +389,9 @@ def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkey
     require_sound(project)
 
 
-def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession) -> None:
+def test_check_and_answers_know_what_is_owed(begun: Project, tmp_path: Path, spark: SparkSession) -> None:
     """A part passes as a part, an extra row does not; answers from it, and from views above, say what they miss."""
-    project = declare(tmp_path, spark)
-    land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
-    project.update(1)
+    project = begun.copy(tmp_path / "copy")
     verdicts = {verdict.view: verdict.outcome for verdict in verdicts_of(project.root, project.epoch, spark)}
     assert set(verdicts.values()) == {"same"}
     with Reader.open(project.root) as reader:
