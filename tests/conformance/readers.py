@@ -83,15 +83,20 @@ class Dataset(Reader):
 
 
 @dataclass
-class Filters(Dataset):
+class Filters(Reader):
     """delta-rs' data frames of pandas and PyArrow with filters."""
 
     name = "delta-rs to_pyarrow_table(filters)"
+    table: DeltaTable = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the table once."""
+        self.table = DeltaTable(str(self.stored.path), version=self.stored.version)
 
     def select(self, terms: Sequence[Term] | None) -> pa.Table:
         """Read the table with an expression as its filters."""
-        table = DeltaTable(str(self.stored.path), version=self.stored.version)
-        return table.to_pyarrow_table() if terms is None else table.to_pyarrow_table(columns=["n"], filters=in_arrow(terms))
+        whole = terms is None
+        return self.table.to_pyarrow_table() if whole else self.table.to_pyarrow_table(columns=["n"], filters=in_arrow(terms))
 
 
 def _quoted(path: Path) -> str:
@@ -129,16 +134,17 @@ class Polars(Reader):
 
     name = "Polars scan_delta"
     copies: TemporaryDirectory[str] = field(init=False)
+    frame: pl.LazyFrame = field(init=False)
 
     def __post_init__(self) -> None:
-        """Copy the table."""
+        """Copy the table, and open it once."""
         self.copies = TemporaryDirectory()
         shutil.copytree(self.stored.path, f"{self.copies.name}/table")
+        self.frame = pl.scan_delta(f"{self.copies.name}/table", version=self.stored.version)
 
     def select(self, terms: Sequence[Term] | None) -> pa.Table:
         """Scan the table."""
-        frame = pl.scan_delta(f"{self.copies.name}/table", version=self.stored.version)
-        return (frame if terms is None else frame.filter(in_polars(terms)).select("n")).collect().to_arrow()
+        return (self.frame if terms is None else self.frame.filter(in_polars(terms)).select("n")).collect().to_arrow()
 
 
 @dataclass

@@ -63,6 +63,7 @@ def _nulls(columns: Sequence[tuple[str, str]]) -> list[tuple[Term, ...]]:
 def compare(result: Result, stored: Stored, readers: Sequence[Reader], predicates: Sequence[tuple[Term, ...]]) -> None:
     """Read all rows, then by each predicate, and record the differences."""
     everything = sorted(repr([row[name] for name, _ in stored.columns]) for row in stored.rows)
+    asked = [(terms, tuple(sorted(row["n"] for row in stored.rows if holds(terms, row)))) for terms in predicates]
     for reader in readers:
         rows_read: object
         try:
@@ -73,8 +74,7 @@ def compare(result: Result, stored: Stored, readers: Sequence[Reader], predicate
         if rows_read != everything:
             message = rows_read if isinstance(rows_read, str) else f"other rows: {str(rows_read)[:400]}"
             result.differences.append(Difference(stored.name, reader.name, None, tuple(range(len(everything))), message))
-        for terms in predicates:
-            wanted = tuple(sorted(row["n"] for row in stored.rows if holds(terms, row)))
+        for terms, wanted in asked:
             answer: tuple[int, ...] | str
             try:
                 answer = tuple(reader.numbers(terms))
