@@ -29,7 +29,7 @@ from warehouse.views.maintenance import appended, cache, distinct, joins
 from warehouse.views.maintenance.joins import local_results
 from warehouse.views.maintenance.pipelines import picks_only
 
-from .warehouses import asked, land, restored, stored, view
+from .warehouses import all_asked, asked, land, restored, stored, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,21 +86,16 @@ def loaded(project: Project, run: int) -> None:
     """Load what came in a run, and require that each view is its query."""
     land(project, run, LINES[run], ",".join(COLUMNS))
     project.update(run)
-    for name, keys in VIEWS.items():
-        same = str(keys["sql"]).replace(NAMED, "struct_pack(v := 1)")  # as DuckDB calls it
-        assert stored(project, name) == asked(project, same)
-
-
-def declared(directory: Path, spark: SparkSession) -> Project:
-    """Three streams, and the views."""
-    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "abc"}
-    return Project(directory, spark, streams, views=VIEWS)
+    same = {name: str(keys["sql"]).replace(NAMED, "struct_pack(v := 1)") for name, keys in VIEWS.items()}  # as DuckDB calls it
+    for name, expected in all_asked(project, same).items():
+        assert stored(project, name) == expected, name
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
     """After two runs of few rows: the views are built, and one more row has come."""
-    project = declared(tmp_path_factory.mktemp("few") / "project", spark)
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "abc"}
+    project = Project(tmp_path_factory.mktemp("few") / "project", spark, streams, views=VIEWS)
     for run in (1, 2):
         loaded(project, run)
     return project
@@ -109,7 +104,6 @@ def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Proj
 @pytest.mark.parametrize(("few", "large"), [(cache.FEW, lookup.LARGE), (cache.FEW, NOTHING), (0, lookup.LARGE)])
 def test_few_rows_and_many_make_the_same_answers(
     tmp_path: Path,
-    spark: SparkSession,
     begun: Project,
     monkeypatch: pytest.MonkeyPatch,
     set_limits: Callable[..., object],
@@ -130,9 +124,8 @@ def test_few_rows_and_many_make_the_same_answers(
         return results
 
     monkeypatch.setattr(appended, "local_results", watched)
-    project = begun.copy(tmp_path / "project") if few else declared(tmp_path / "project", spark)
-    for run in [3] if few else LINES:
-        loaded(project, run)
+    project = begun.copy(tmp_path / "project")
+    loaded(project, 3)
     assert restored(project, "joined", "k", "lv", "rv") == [("q610", 1.3, 1.8)]
     without_spark = {("a", "b"), ("a", "b", "c"), ("common.1", "common.2")} if few and large > 0 else set()
     assert in_driver == without_spark
@@ -172,8 +165,8 @@ def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSes
         land(project, run, lived, ",".join(COLUMNS))
         started.clear()
         project.update(run, observer=observe)
-        for name, keys in WITHOUT_JOBS.items():
-            assert stored(project, name) == asked(project, str(keys["sql"]))
+        for name, expected in all_asked(project, {name: str(keys["sql"]) for name, keys in WITHOUT_JOBS.items()}).items():
+            assert stored(project, name) == expected, name
     spent = {name: after - before for (name, before), (_, after) in pairwise(started)}
     views = {name: jobs for name, jobs in spent.items() if name.split(".")[0] in WITHOUT_JOBS}
     assert views.keys() >= WITHOUT_JOBS.keys()

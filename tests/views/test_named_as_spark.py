@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUICK = (
-    "field in a sum", "field of a recommended aggregate", "field in NOT EXISTS", "a structure called as the other input",
-    "variable beside the column", "order by an expression of a group's alias", "having an alias of an input's name",
-    "the first by row_number", "full, nothing", "beside EXISTS", "outer", "zeros inside others", "zeros of EXCEPT ALL",
-    "average of extremes", "sum of extremes", "sum of large decimals", "int and text in a column", "tumbling windows",
-    "fields of aggregates", "zipped arrays", "fields of variables", "windows that are not used", "windows in QUALIFY over groups",
-    "fields as written",
+    "field in a sum", "field of a recommended aggregate", "field in NOT EXISTS", "order by an expression of a group's alias",
+    "having an alias of an input's name", "the first by row_number", "full, nothing", "beside EXISTS", "outer",
+    "zeros inside others", "zeros of EXCEPT ALL", "average of extremes", "sum of extremes", "sum of large decimals",
+    "int and text in a column", "tumbling windows", "fields of aggregates", "zipped arrays", "fields of variables",
+    "windows that are not used", "windows in QUALIFY over groups", "fields as written",
 )  # fmt: skip
 EVERY = {**CASES, **VALUES, **STRUCTURES}
 _BIG = 9 * 10**37
