@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
@@ -216,10 +216,16 @@ def record_epoch(root: Path, epoch: Epoch, last: Epoch | None, heads: Mapping[st
 
 def read_epoch(root: Path, number: int) -> Epoch:
     """Return one epoch."""
+    path = epoch_path(root, number)
     try:
-        return read_record(epoch_path(root, number), Epoch)
+        return _epoch_of(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise MissingPartError(f"epoch {number} is not recorded under {root}; name one of those that `history` lists") from None
+
+
+@lru_cache(maxsize=4)  # an update reads the newest and the oldest record several times
+def _epoch_of(text: bytes, path: str) -> Epoch:
+    return decode_record(text, Epoch, path)
 
 
 def newest_epoch(root: Path) -> Epoch | None:

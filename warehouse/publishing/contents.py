@@ -13,7 +13,7 @@ a view says nothing about the epoch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -49,6 +49,11 @@ ROOT_VARIABLE = "stream_wh_root"
 
 _SCHEMAS = ("main", SYSTEM_SCHEMA)
 _WINDOW_TIME = "main._window_time()"
+_LISTS = 2
+"""The lists of files of a view: files whose rows are all live, and files that may have dead rows.
+
+A view that had both lists once keeps them, so that it stays the same view when one list has no file for some epochs.
+"""
 _COMMENTS = {
     "_ts": "when the row begins",
     "_exp": "when the row ends; null: never",
@@ -144,12 +149,14 @@ class TableDefinition:
     """The two views of a table. If two epochs have equal definitions, only the comments of the views differ.
 
     ``columns`` have their DuckDB types; ``texts`` are the queries of the views in ``main`` and in ``system`` and the comments of
-    their columns; ``path_macros`` are the quoted names of the macros that list the files, whose contents may change.
+    their columns; ``path_macros`` are the quoted names of the macros that list the files, and ``lists`` are the statements that
+    make these macros, which differ from epoch to epoch.
     """
 
     columns: tuple[tuple[str, str], ...]
     texts: tuple[str, ...]
     path_macros: tuple[str, ...]
+    lists: tuple[str, ...] = field(compare=False)
 
 
 Definitions = Mapping[str, TableDefinition]
@@ -189,29 +196,33 @@ def _statements(contents: Contents, catalog: str, former: Definitions, definitio
     yield f"CREATE SCHEMA IF NOT EXISTS {catalog}.{SYSTEM_SCHEMA}"
     macros_of = {}
     for table in contents.tables:
-        macros = macros_of[table.state.name] = _PathMacros(contents.root, table.state.name)
-        texts = tuple(_view_statements(table, catalog, macros))
-        definitions[table.state.name] = TableDefinition(table.columns, texts, macros.names)
+        name = table.state.name
+        macros = macros_of[name] = _PathMacros(contents.root, name)
+        both = name in former and len(former[name].path_macros) == _LISTS
+        texts = tuple(_view_statements(table, catalog, macros, both_lists=both))
+        definitions[name] = TableDefinition(table.columns, texts, macros.names, tuple(macros.macros(schema_only=False)))
     for name, definition in former.items():
         if definitions.get(name) != definition:
             yield from (f"DROP VIEW {_view_name(catalog, schema, name)}" for schema in _SCHEMAS)
             yield from (f"DROP MACRO {macro}" for macro in definition.path_macros)
     as_of = f"live at window time {format_instant(contents.window_time)} (epoch {contents.number})"
     for table in contents.tables:
-        name, macros = table.state.name, macros_of[table.state.name]
+        name = table.state.name
+        lists = former[name].lists if name in former else ()
         if former.get(name) != definitions[name]:
-            yield from macros.macros(schema_only=True)
+            yield from macros_of[name].macros(schema_only=True)
             yield from definitions[name].texts
+            lists = ()
         comment = literal(f"{table.state.kind}: rows {as_of}")
         yield from (f"COMMENT ON VIEW {_view_name(catalog, schema, name)} IS {comment}" for schema in _SCHEMAS)
-        yield from macros.macros(schema_only=False)
+        yield from (statement for statement in definitions[name].lists if statement not in lists)
 
 
-def _view_statements(table: _TableContents, catalog: str, macros: _PathMacros) -> Iterator[str]:
+def _view_statements(table: _TableContents, catalog: str, macros: _PathMacros, *, both_lists: bool) -> Iterator[str]:
     """Yield the statements that create the views of a table, with comments of their columns."""
     for schema, columns in zip(_SCHEMAS, (table.columns, (*table.columns, *SYSTEM_COLUMNS)), strict=True):
         name = _view_name(catalog, schema, table.state.name)
-        yield f"CREATE VIEW {name} AS {_query(table, columns, macros)}"
+        yield f"CREATE VIEW {name} AS {_query(table, columns, macros, both_lists=both_lists)}"
         if table.columns:
             names = {column for column, _ in columns}
             comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
@@ -224,9 +235,10 @@ def _view_name(catalog: str, schema: str, table: str) -> str:
     return f"{catalog}.{schema}.{quoted(table)}"
 
 
-def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros) -> str:
+def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros, *, both_lists: bool) -> str:
     if table.source is not None:
-        return select(table.source, [name for name, _ in columns], paths=macros, window_time=_WINDOW_TIME)
+        names = [name for name, _ in columns]
+        return select(table.source, names, paths=macros, window_time=_WINDOW_TIME, both_lists=both_lists)
     empty = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns) if table.columns else "NULL AS unreadable"
     return f"SELECT {empty} WHERE error({literal(table.failed or '')}) IS NULL"
 

@@ -124,11 +124,13 @@ def select(
     *,
     paths: Callable[[Sequence[str]], str] = listed,
     window_time: str = "",
+    both_lists: bool = False,
 ) -> str:
     """Return the query that gives the live rows of some columns.
 
     ``where`` is a condition over table columns, ``paths`` makes the expression that reads some files, and ``window_time`` is an
-    expression that stands for the source's window time where its rows are read from files.
+    expression that stands for the source's window time where its rows are read from files. With ``both_lists`` the query reads a
+    list of files whose rows are all live and a list of the others even if one of them is empty.
     """
     if source.lazy is not None:
         parts = _lazy_parts(source, source.lazy, columns, where, paths)
@@ -136,14 +138,21 @@ def select(
         parts = _memory_parts(source, source.memory, columns, where)
     else:
         tau = window_time or instant(source.tau)
-        parts = _file_parts(source, columns, where, paths, tau, at_once=bool(order))
+        parts = _file_parts(source, columns, where, paths, tau, at_once=bool(order), both_lists=both_lists)
     text = " UNION ALL ".join(parts)
     ordered = f"{text} ORDER BY {order}" if order else text
     return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
 
 
 def _file_parts(
-    source: Source, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str], tau: str, *, at_once: bool
+    source: Source,
+    columns: Sequence[str],
+    where: str,
+    paths: Callable[[Sequence[str]], str],
+    tau: str,
+    *,
+    at_once: bool,
+    both_lists: bool,
 ) -> list[str]:
     """Return a query over the files without dead rows, and one over the others, which compares ``_exp`` with ``tau``.
 
@@ -159,7 +168,7 @@ def _file_parts(
         return _part(projection, scan, (expiry, where))
 
     is_live = f"_exp > {tau}"
-    if not source.live or not source.mixed:
+    if not both_lists and (not source.live or not source.mixed):
         return [part(source.files, is_live if source.mixed else "")]
     if at_once:
         return [part(source.files, is_live)]

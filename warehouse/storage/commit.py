@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -30,13 +31,12 @@ from warehouse.storage.table_commit import TableCommit, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame
 
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["CommitFacts", "commit", "stage", "unstage"]
+__all__ = ["CommitFacts", "commit", "stage", "staged_name", "unstage"]
 
 _PLAIN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -44,6 +44,8 @@ _PLAIN = {
     # once more, and starts a process of `chmod` for it.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
+_SLASH = ","
+"""In the name of a staged file: no partition has a comma."""
 _FILE_BY_FILE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 """For an object store, where renaming is copying; on one machine a task that fails makes the update fail."""
 
@@ -90,6 +92,15 @@ def stage(
 
 def _data_below(staged: Path) -> list[Path]:
     return sorted(file for path in staged.rglob("*.parquet") if is_data(file := path.relative_to(staged)))
+
+
+def staged_name(place: str, name: str) -> str:
+    """Return the name of a staged file that moves to a partition; staging makes no directory, which costs as much as a file.
+
+    >>> staged_name("sub_index=1/exp_block=2", "part-0.parquet"), staged_name("", "part-0.parquet")
+    ('sub_index=1,exp_block=2,part-0.parquet', 'part-0.parquet')
+    """
+    return f"{place}/{name}".lstrip("/").replace("/", _SLASH)
 
 
 def unstage(table: Path) -> None:
@@ -202,11 +213,13 @@ def _move_staged(table: Path, staged: Path | None) -> list[Path]:
     files = _data_below(staged)
     if not store.local_paths:
         return [(staged / file).relative_to(table) for file in files]
-    for file in files:
-        (table / file).parent.mkdir(parents=True, exist_ok=True)
-        (staged / file).replace(table / file)
+    placed = [Path(*file.parts[:-1], *file.name.split(_SLASH)) for file in files]
+    for directory in {file.parent for file in placed}:
+        (table / directory).mkdir(parents=True, exist_ok=True)
+    for file, place in zip(files, placed, strict=True):
+        (staged / file).replace(table / place)
     unstage(table)
-    return files
+    return placed
 
 
 def _added(table: Path, file: Path, statistics: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.layout.columns import CELL
-from warehouse.storage.commit import unstage
+from warehouse.storage.commit import staged_name, unstage
 from warehouse.storage.fingerprint import name_of
 from warehouse.storage.footers import leaves_of, nearly_unique
 from warehouse.storage.recent_rows import SMALL, recent_rows
@@ -144,10 +144,11 @@ def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
     unstage(table)
     store = store_of(table)
     staged = store.staging_directory(table)
-    for directory, name, content in files:
-        if store.local_paths:  # no sync: the files move to the partitions, and those are synced
-            (staged / directory).mkdir(parents=True, exist_ok=True)
-        (staged / directory / name).write_bytes(content)
+    if store.local_paths:
+        staged.mkdir(parents=True, exist_ok=True)
+    for directory, name, content in files:  # no sync on a disk: the files move to the partitions, and those are synced
+        target = staged / staged_name(directory, name) if store.local_paths else staged / directory / name
+        target.write_bytes(content)
     return staged
 
 

@@ -256,9 +256,9 @@ class LocalDisk:
         files = list(files)
         if not files:
             return
-        directories = {top / parent for file in files for parent in file.parents}
+        directories = {parent for file in files for parent in file.parents}
         self._sync_all([top / file for file in files])
-        self._sync_all(sorted(directories, key=lambda path: len(path.parts), reverse=True))
+        self._sync_all([top / parent for parent in sorted(directories, key=lambda path: len(path.parts), reverse=True)])
 
     def _sync_all(self, paths: list[Path]) -> None:
         each(self.sync_file, paths)

@@ -242,8 +242,9 @@ def _kept(files: Sequence[DataFile], *, with_file: bool) -> pa.Table | None:
         if rows is None:
             return None
         parts.append(rows.append_column(FILE, pa.repeat(file.path, rows.num_rows)) if with_file else rows)
+    alike = all(rows.schema.equals(parts[0].schema) for rows in parts)
     try:
-        return pa.concat_tables(parts, promote_options="default")
+        return pa.concat_tables(parts, promote_options="none" if alike else "default")
     except pa.ArrowException:  # a column has several types, which DuckDB makes alike
         return None
 

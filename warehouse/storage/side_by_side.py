@@ -6,6 +6,7 @@ It also runs other work in parallel with Spark jobs, for which the driver waits.
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -40,16 +41,34 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     The work must not call this function: it might wait for its own thread.
     """
     arguments = list(items)
-    if len(arguments) == 1:
-        return [work(arguments[0])]
-    futures = [_pool().submit(work, item) for item in arguments]
+    if len(arguments) <= 1:
+        return [work(argument) for argument in arguments]
+    numbers = deque(range(len(arguments)))  # each thread takes the next: a future for each item costs more than a short task
+    results: dict[int, R] = {}
+    errors: dict[int, Exception] = {}
+
+    def work_on() -> None:
+        while numbers:
+            try:
+                number = numbers.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                results[number] = work(arguments[number])
+            except Exception as error:  # noqa: BLE001 - raised when all work has ended
+                errors[number] = error
+
+    futures = [_pool().submit(work_on) for _ in range(min(_WORKERS, len(arguments)))]
     try:
         wait(futures)
     finally:
-        for future in futures:
-            future.cancel()
+        numbers.clear()
         wait(futures)
-    return [future.result() for future in futures]
+    for future in futures:
+        future.result()
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(len(arguments))]
 
 
 def begun(work: Callable[[], R]) -> Future[R]:
