@@ -49,11 +49,6 @@ ROOT_VARIABLE = "stream_wh_root"
 
 _SCHEMAS = ("main", SYSTEM_SCHEMA)
 _WINDOW_TIME = "main._window_time()"
-_LISTS = 2
-"""The lists of files of a view: files whose rows are all live, and files that may have dead rows.
-
-A view that had both lists once keeps them, so that it stays the same view when one list has no file for some epochs.
-"""
 _COMMENTS = {
     "_ts": "when the row begins",
     "_exp": "when the row ends; null: never",
@@ -198,8 +193,7 @@ def _statements(contents: Contents, catalog: str, former: Definitions, definitio
     for table in contents.tables:
         name = table.state.name
         macros = macros_of[name] = _PathMacros(contents.root, name)
-        both = name in former and len(former[name].path_macros) == _LISTS
-        texts = tuple(_view_statements(table, catalog, macros, both_lists=both))
+        texts = tuple(_view_statements(table, catalog, macros))
         definitions[name] = TableDefinition(table.columns, texts, macros.names, tuple(macros.macros(schema_only=False)))
     for name, definition in former.items():
         if definitions.get(name) != definition:
@@ -218,11 +212,11 @@ def _statements(contents: Contents, catalog: str, former: Definitions, definitio
         yield from (statement for statement in definitions[name].lists if statement not in lists)
 
 
-def _view_statements(table: _TableContents, catalog: str, macros: _PathMacros, *, both_lists: bool) -> Iterator[str]:
+def _view_statements(table: _TableContents, catalog: str, macros: _PathMacros) -> Iterator[str]:
     """Yield the statements that create the views of a table, with comments of their columns."""
     for schema, columns in zip(_SCHEMAS, (table.columns, (*table.columns, *SYSTEM_COLUMNS)), strict=True):
         name = _view_name(catalog, schema, table.state.name)
-        yield f"CREATE VIEW {name} AS {_query(table, columns, macros, both_lists=both_lists)}"
+        yield f"CREATE VIEW {name} AS {_query(table, columns, macros)}"
         if table.columns:
             names = {column for column, _ in columns}
             comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
@@ -235,10 +229,11 @@ def _view_name(catalog: str, schema: str, table: str) -> str:
     return f"{catalog}.{schema}.{quoted(table)}"
 
 
-def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros, *, both_lists: bool) -> str:
+def _query(table: _TableContents, columns: Sequence[tuple[str, str]], macros: _PathMacros) -> str:
+    """Return the query of a view; where rows stay until they end, it is the same whether or not some files may have dead rows."""
     if table.source is not None:
         names = [name for name, _ in columns]
-        return select(table.source, names, paths=macros, window_time=_WINDOW_TIME, both_lists=both_lists)
+        return select(table.source, names, paths=macros, window_time=_WINDOW_TIME, both_lists=not table.state.keyed)
     empty = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns) if table.columns else "NULL AS unreadable"
     return f"SELECT {empty} WHERE error({literal(table.failed or '')}) IS NULL"
 

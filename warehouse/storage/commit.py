@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["CommitFacts", "commit", "stage", "staged_name", "unstage"]
+__all__ = ["CommitFacts", "commit", "stage", "staged_name", "staged_place", "unstage"]
 
 _PLAIN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -101,6 +101,11 @@ def staged_name(place: str, name: str) -> str:
     ('sub_index=1,exp_block=2,part-0.parquet', 'part-0.parquet')
     """
     return f"{place}/{name}".lstrip("/").replace("/", _SLASH)
+
+
+def staged_place(file: Path) -> Path:
+    """Return where a staged file moves; both paths are relative, the file's to the staging directory, the place to the table."""
+    return Path(*file.parts[:-1], *file.name.split(_SLASH))
 
 
 def unstage(table: Path) -> None:
@@ -213,7 +218,7 @@ def _move_staged(table: Path, staged: Path | None) -> list[Path]:
     files = _data_below(staged)
     if not store.local_paths:
         return [(staged / file).relative_to(table) for file in files]
-    placed = [Path(*file.parts[:-1], *file.name.split(_SLASH)) for file in files]
+    placed = [staged_place(file) for file in files]
     for directory in {file.parent for file in placed}:
         (table / directory).mkdir(parents=True, exist_ok=True)
     for file, place in zip(files, placed, strict=True):
