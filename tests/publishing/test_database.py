@@ -20,6 +20,7 @@ from warehouse.publishing import database
 from warehouse.publishing.database import DATABASE, replace_database_if_needed
 from warehouse.publishing.difference import database_difference
 from warehouse.serving import Reader
+from warehouse.serving.pin import Pin
 from warehouse.storage.duckdb_sql import quoted
 
 from .reading import attached, comparable, with_duckdb_alone
@@ -120,6 +121,26 @@ def test_columns_say_what_they_are(house: House) -> None:
         assert system["_exp"] == "when the row ends; null: never"
         (comment,) = connection.execute("SELECT DISTINCT comment FROM duckdb_views() WHERE view_name = 'planes'").fetchall()
         assert comment == ("relation: rows live at window time 2013-01-01T05:00:00Z (epoch 3)",)
+
+
+def test_views_of_windows_are_the_same_in_every_epoch(own: House) -> None:
+    """Whether none, some or all of their files may have dead rows: so no update has to make them again."""
+    kinds: dict[str, set[tuple[bool, bool]]] = {}
+    views: dict[str, set[str]] = {}
+    for number, epoch in enumerate(own.epochs):
+        publish(own, number)
+        pin = Pin(own.root, epoch)
+        with attached(own.root) as connection:
+            query = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = 'w' AND schema_name = 'main'"
+            text_of = dict(connection.execute(query).fetchall())
+        for state in epoch.tables:
+            source = None if state.keyed or state.name not in text_of else pin.live_source(state, epoch.window_time)
+            if source is not None and source.files:
+                kinds.setdefault(state.name, set()).add((bool(source.live), bool(source.mixed)))
+                views.setdefault(state.name, set()).add(text_of[state.name])
+    assert len({kind for of_table in kinds.values() for kind in of_table}) > 1
+    assert max(map(len, kinds.values())) > 1
+    assert {name: len(texts) for name, texts in views.items()} == dict.fromkeys(views, 1)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from warehouse.layout import keyed_layout
 from warehouse.limits import limited, limits
 from warehouse.steps.coalesced_as_arrays import ArrayReplacement, can_be_arrays, numbered
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
+from warehouse.storage.commit import staged_place
 from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.snapshot import DataFile
 from warehouse.storage.whole_files import fits_arrays, read_in_cells
@@ -276,7 +277,7 @@ def test_all_rows_of_files_are_read_back_as_they_were_written(tmp_path: Path) ->
     assert isinstance(rows, pa.Table)
     staged = stage_in_driver(encoded_in_driver(rows, key=["g"], filtered=["g"], file_rows=4, group_rows=2), tmp_path / "t")
     files = [
-        DataFile(str(path), path.stat().st_size, None, int(path.parent.parent.name.split("=")[1]), 0, {})
+        DataFile(str(path), path.stat().st_size, None, int(staged_place(path).parent.parent.name.split("=")[1]), 0, {})
         for path in sorted(staged.rglob("*.parquet"))
     ]
     assert len({file.sub_index for file in files}) > 1

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tests.storage.test_driver_writer import rows
+from warehouse.storage.commit import staged_place
 from warehouse.storage.driver_writer import encoded_in_driver, stage_in_driver
 from warehouse.storage.lookup import FILE, looked_up
 from warehouse.storage.recent_rows import SMALL, RecentRows, recent_rows
@@ -26,7 +27,7 @@ def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
     files = sorted(staged.rglob("*.parquet"))
     assert len(files) == 5
     for file in files:
-        in_memory = recent_rows().of(str(table / file.relative_to(staged)), 0)
+        in_memory = recent_rows().of(str(table / staged_place(file.relative_to(staged))), 0)
         read = RecentRows().of(str(file), file.stat().st_size)
         assert in_memory is not None
         assert read is not None
