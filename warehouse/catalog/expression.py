@@ -7,6 +7,7 @@ Spark knows are checked when an update is planned, the rest in this package (:mo
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.expression_types import type_faults
@@ -61,7 +62,9 @@ def expression_faults(
 
     """
     try:
-        yield from list(_faults(text, columns, allows_ts=allows_ts, result_type=result_type, description=description))
+        yield from _cached_faults(
+            text, tuple(columns.items()), allows_ts=allows_ts, result_type=result_type, description=description
+        )
     except RecursionError:
         yield FaultError("an expression nested too deeply", f"{_ROW_WISE} of at most some dozen levels of parentheses")
 
@@ -72,6 +75,13 @@ def columns_of(text: str) -> Iterator[str]:
     from sqlglot import exp  # noqa: PLC0415 - same
 
     yield from (column.parts[0].name for column in sqlglot.parse_one(f"SELECT {text}", read="spark").find_all(exp.Column))
+
+
+@lru_cache(maxsize=256)  # a process that updates again and again reads the declarations each time
+def _cached_faults(
+    text: str, columns: tuple[tuple[str, SqlType | None], ...], *, allows_ts: bool, result_type: SqlType, description: str
+) -> tuple[FaultError, ...]:
+    return tuple(_faults(text, dict(columns), allows_ts=allows_ts, result_type=result_type, description=description))
 
 
 def _faults(
