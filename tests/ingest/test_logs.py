@@ -122,7 +122,7 @@ def test_forms_of_syslog(tmp_path: Path, spark: SparkSession) -> None:
     assert [row["moment"][:4] for row in read(spark, named, {"y.log": "\n".join(FORMS[3:5])})] == ["1999", "1999"]
     of_store = replace(named, options=(), store=ObjectPath("s3://bucket/logs"))
     (file,) = list_landing(named.landing, "*")
-    wrong = line_records(spark, of_store, ("moment", "host"), [file]).select(FAULT, "_c1").collect()
+    wrong = line_records(spark, of_store, ("moment", "host"), [str(of_store.landing / file.path)]).select(FAULT, "_c1").collect()
     assert [("has no year" in row[0], row[1]) for row in wrong] == [(True, "web")] * 2
 
 

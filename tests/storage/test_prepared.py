@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from warehouse.storage.prepared import prepared
+from warehouse.storage.prepared import planned, prepared
 from warehouse.storage.session import table_session
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 def test_a_kept_plan_gives_the_rows_of_each_source_in_any_thread(spark: SparkSession) -> None:
     """It is planned once; a thread without a session, as in scheduled jobs and notebooks, runs it too."""
     session = table_session(spark, {})
-    planned: list[int] = []
+    calls: list[int] = []
 
     def made(sources: Sequence[DataFrame]) -> DataFrame:
-        planned.append(len(sources))
+        calls.append(len(sources))
         return sources[0].selectExpr("id * 10 AS n")
 
     def rows(first: int) -> list[int]:
-        return [row.n for row in prepared("tens", [session.range(first, first + 2)], made).collect()]
+        return [row.n for row in prepared("tens", [planned(session.range(first, first + 2))], made).collect()]
 
     assert rows(1) == [10, 20]
     results: list[list[int]] = []
@@ -32,4 +32,4 @@ def test_a_kept_plan_gives_the_rows_of_each_source_in_any_thread(spark: SparkSes
     thread.start()
     thread.join()
     assert results == [[50, 60]]
-    assert planned == [1]
+    assert calls == [1]

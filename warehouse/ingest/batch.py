@@ -33,7 +33,8 @@ from warehouse.ingest.record_numbers import with_record_numbers, with_record_num
 from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable_files
 from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
-from warehouse.storage.prepared import prepared
+from warehouse.storage.prepared import planned, prepared
+from warehouse.storage.prepared_scans import FileScan, scanned
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column, Stream
     from warehouse.ingest.files import LandingFile
+    from warehouse.ingest.record_parts import FileRecords
     from warehouse.layout import Layout
+    from warehouse.storage.prepared import PlannedRows
 
 __all__ = [
     "Batch",
@@ -340,18 +343,29 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
     shapes = tuple(record.shape for record in records)
     key = (reading_rules(stream), layout, move.rules, shapes, deferred is not None)
 
-    def with_values(rows: DataFrame) -> DataFrame:
-        return rows.withColumn("_zero", F.expr(move.values))
-
     def made(sources: Sequence[DataFrame]) -> DataFrame:
         parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
         read_rows = _without_deferred_rows(declared_rows(session, stream, parts))
         return classify(read_rows if deferred is None else read_rows.unionByName(sources[-1]), stream, layout, move)
 
-    sources = [with_values(record.rows) for record in records]
+    if not records and deferred is not None:
+        return classify(_with_values(_deferred_as_read(deferred, stream), move), stream, layout, move)
+    sources = [_records_with_values(record, stream, session, move) for record in records]
     if deferred is not None:
-        sources.append(with_values(_deferred_as_read(deferred, stream)))
-    return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
+        sources.append(planned(_with_values(_deferred_as_read(deferred, stream), move)))
+    return prepared(key, sources, made)
+
+
+def _with_values(rows: DataFrame, move: WindowMove) -> DataFrame:
+    return rows.withColumn("_zero", F.expr(move.values))
+
+
+def _records_with_values(records: FileRecords, stream: Stream, session: SparkSession, move: WindowMove) -> PlannedRows:
+    """Return records with the values that change from one update to the next; the plan comes from the cache, too."""
+    if not records.alike:
+        return planned(_with_values(records.rows, move))
+    key = (reading_rules(stream), records.shape)
+    return scanned(FileScan(session, records.paths, records.read, key, "_zero", move.numbers))
 
 
 def reading_rules(stream: Stream) -> Stream:

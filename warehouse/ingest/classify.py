@@ -52,9 +52,14 @@ class WindowMove:
     carried: bool = False
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The values that change from one update to the next."""
+        return self.k, self.k0, self.time, self.clock
+
+    @property
     def values(self) -> str:
-        """The values that change from one update to the next, as Spark SQL: an array."""
-        return f"array({', '.join(f'{value}L' for value in (self.k, self.k0, self.time, self.clock))})"
+        """These values as Spark SQL: an array."""
+        return f"array({', '.join(f'{number}L' for number in self.numbers)})"
 
     @property
     def rules(self) -> tuple[bool, int, int]:

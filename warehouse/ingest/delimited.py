@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -47,11 +48,11 @@ def delimited_records(
     """Yield the fields of files with one header as text, grouped by the way in which they are read."""
     if stream.format in LINE_FORMATS:
         names = line_names(stream, header)
-        yield FileRecords(line_records(session, stream, names, files), DelimitedShape(names, None))
+        yield FileRecords(paths_of(stream, files), partial(line_records, session, stream, names), DelimitedShape(names, None))
         return
     for shape, members in _by_shape(stream, header, files).items():
         reader = _checked_fields if shape.doubtful else _fields
-        yield FileRecords(reader(session, stream, shape, members), shape)
+        yield FileRecords(paths_of(stream, members), partial(reader, session, stream, shape), shape)
 
 
 def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[DelimitedShape, list[LandingFile]]:
@@ -111,14 +112,14 @@ def _multiline_options(stream: Stream, shape: DelimitedShape) -> dict[str, str]:
     return {"multiLine": "true", "lineSep": shape.line_end, **bound}
 
 
-def _fields(session: SparkSession, stream: Stream, shape: DelimitedShape, files: Sequence[LandingFile]) -> DataFrame:
+def _fields(session: SparkSession, stream: Stream, shape: DelimitedShape, paths: list[str]) -> DataFrame:
     """Return the fields of each record as text, :data:`SHAPE`, :data:`_OPEN` and the position."""
-    rows = _read(session, stream, shape, _field_columns(shape), files).selectExpr("*", f"false AS {_OPEN}", *RECORD_POSITION)
+    rows = _read(session, stream, shape, _field_columns(shape), paths).selectExpr("*", f"false AS {_OPEN}", *RECORD_POSITION)
     return rows if shape.line_end is None else rows.where(f"{SHAPE} IS NULL OR trim({SHAPE}) != ''")
 
 
 def _read(
-    session: SparkSession, stream: Stream, shape: DelimitedShape, field_columns: Sequence[str], files: Sequence[LandingFile]
+    session: SparkSession, stream: Stream, shape: DelimitedShape, field_columns: Sequence[str], paths: list[str]
 ) -> DataFrame:
     reader = session.read.schema(", ".join(f"{name} string" for name in [*field_columns, SHAPE])).options(
         **{
@@ -129,10 +130,10 @@ def _read(
             "__globPaths__": "false",
         },
     )
-    return reader.csv(paths_of(stream, files))
+    return reader.csv(paths)
 
 
-def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape, files: Sequence[LandingFile]) -> DataFrame:
+def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape, paths: list[str]) -> DataFrame:
     """Return the same as :func:`_fields`; a record that leaves a quote open is malformed.
 
     The reader is asked for one more field than the records have, so that it returns the text of each record. The text is parsed
@@ -140,7 +141,7 @@ def _checked_fields(session: SparkSession, stream: Stream, shape: DelimitedShape
     """
     field_columns, lower_options = _field_columns(shape), _lower_case_options(stream, shape.utf_16)
     delimiter = delimiter_of(lower_options)
-    records = _read(session, stream, shape, [*field_columns, _REST], files).selectExpr("*", *RECORD_POSITION)
+    records = _read(session, stream, shape, [*field_columns, _REST], paths).selectExpr("*", *RECORD_POSITION)
     schema = ", ".join(f"{name} string" for name in [*field_columns, _REST, _REST_SHAPE])
     marked = F.concat(F.col(SHAPE), F.lit(delimiter + _MARKER))
     options = {**_parser_options(stream, shape), "columnNameOfCorruptRecord": _REST_SHAPE}

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog import logfmt, syslog
 from warehouse.catalog.line_patterns import line_pattern, pattern_of
 from warehouse.ingest.columns import inputs_of_records, known_names
-from warehouse.ingest.record_parts import SHAPE, paths_of, record_position
+from warehouse.ingest.record_parts import SHAPE, record_position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Stream
-    from warehouse.ingest.files import LandingFile
 
 __all__ = ["FAULT", "LINE", "UNDECLARED", "line_names", "line_records"]
 
@@ -50,12 +49,12 @@ def line_names(stream: Stream, header: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(input_.source for input_ in inputs_of_records(stream)))
 
 
-def line_records(session: SparkSession, stream: Stream, names: Sequence[str], files: Sequence[LandingFile]) -> DataFrame:
+def line_records(session: SparkSession, stream: Stream, names: Sequence[str], paths: list[str]) -> DataFrame:
     """Return the fields of each line as text, in the order of ``names``, with its fault and its position.
 
     Blank lines are skipped.
     """
-    texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false").text(paths_of(stream, files))
+    texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false").text(paths)
     lines = texts.select("value", "_metadata").where(F.col("value").rlike(r"\S"))
     columns_of_format = {"logfmt": _logfmt_columns, "syslog": _syslog_columns}.get(stream.format, _pattern_columns)
     fields, fault, undeclared = columns_of_format(stream, names)

@@ -12,7 +12,7 @@ depend on the files, so few rows use a cached plan for it (:mod:`warehouse.stora
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +93,7 @@ def read_records(
         if readable and is_delimited(stream):
             records.extend(delimited_records(session, stream, header, readable))
         elif readable:
-            records.append(FileRecords(_lines(session, stream, readable), None))
+            records.extend(_lines(session, stream, readable))
     return records
 
 
@@ -209,19 +209,29 @@ def _json(lines: DataFrame, stream: Stream) -> DataFrame:
     )
 
 
-def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    """Return the text of each record: a line, or an object of a file that is read whole."""
-    texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
+def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> Iterator[FileRecords]:
+    """Yield the text of each record: a line, or an object of a file that is read whole."""
     whole_files = [file for file in files if is_read_whole(stream, file)]
     plain = [file for file in files if file not in whole_files] if whole_files else files
-    parts = [] if not whole_files else _whole_texts(texts, stream, whole_files)
-    if plain:  # blank lines are skipped before the rows are numbered
-        parts.insert(0, texts.text(paths_of(stream, plain)).where(f"trim(BOTH '{_BLANKS}' FROM value) != ''"))
-    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
+    if plain:
+        yield FileRecords(paths_of(stream, plain), partial(_read_lines, session), None)
+    if whole_files:
+        read = partial(_whole_texts, session, stream, whole_files)
+        yield FileRecords(paths_of(stream, whole_files), read, None, alike=False)
 
 
-def _whole_texts(texts: DataFrameReader, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
+def _texts(session: SparkSession) -> DataFrameReader:
+    return session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
+
+
+def _read_lines(session: SparkSession, paths: list[str]) -> DataFrame:
+    lines = _texts(session).text(paths).where(f"trim(BOTH '{_BLANKS}' FROM value) != ''")  # blank lines are not numbered
+    return lines.selectExpr("value", *RECORD_POSITION)
+
+
+def _whole_texts(session: SparkSession, stream: Stream, files: Sequence[LandingFile], _: list[str]) -> DataFrame:
     """Return the text of each object of files that are read whole."""
+    texts = _texts(session)
     exact = [file for file in files if needs_exact_decimals(stream, file)]
     text = F.regexp_replace("value", "^\ufeff", "")
     if is_multiline(stream.options):
@@ -240,7 +250,7 @@ def _whole_texts(texts: DataFrameReader, stream: Stream, files: Sequence[Landing
         # A file that was an array when it was checked, and that Spark cannot read as one, is a rejected record.
         inner = F.coalesce(objects, F.array("value"))
         parts.append(contents.select(F.explode(inner).alias("value"), "_metadata"))
-    return parts
+    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *RECORD_POSITION) for part in parts])
 
 
 def _as_json(element: SparkColumn) -> SparkColumn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
@@ -32,10 +32,30 @@ SHAPE = "_shape"
 
 @dataclass(frozen=True)
 class FileRecords:
-    """Records of files from Spark's reader, each with its position; ``shape`` says how they are read, None for JSON."""
+    """Records of files from Spark's reader, each with its position.
 
-    rows: DataFrame
+    Parameters
+    ----------
+    paths
+        The files.
+    read
+        Reads files in the way in which these are read.
+    shape
+        How records are made of lines; None for JSON.
+    alike
+        Whether ``read`` depends only on the stream's declaration and the shape, so that other files can be read by its plan.
+
+    """
+
+    paths: list[str]
+    read: Callable[[list[str]], DataFrame]
     shape: DelimitedShape | None
+    alike: bool = True
+
+    @property
+    def rows(self) -> DataFrame:
+        """The records."""
+        return self.read(self.paths)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.prepared import prepared
+from warehouse.storage.prepared import planned, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ def collected_as_before(queries: Sequence[DataFrame]) -> list[pa.Table]:
     Their sessions may differ in settings of writers. Times are of the zone UTC.
     """
     schemas = [query.schema for query in queries]
-    tables = _apart(prepared(_united, queries, _united).toArrow(), schemas)
+    tables = _apart(prepared(_united, [planned(query) for query in queries], _united).toArrow(), schemas)
     return [rows.cast(to_arrow_schema(schema, timezone="UTC")) for rows, schema in zip(tables, schemas, strict=True)]
 
 

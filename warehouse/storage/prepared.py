@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["prepared"]
+__all__ = ["JvmNames", "PlannedRows", "active_session", "jvm_names", "planned", "prepared"]
 
 _Java = Any
 """An object of the JVM."""
@@ -58,87 +59,120 @@ class _Placeholder:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A physical plan, the schema of its rows (an object of the JVM), and its session.
-
-    ``empty_list`` is Scala's, and ``sessions`` is the class of sessions: to look them up takes a call of the JVM for each part of
-    their names.
-    """
+    """A physical plan, and the schema of its rows (an object of the JVM) with its text."""
 
     session: SparkSession
     root: _Node
     schema: _Java
+    schema_text: str
+
+
+@dataclass(frozen=True)
+class PlannedRows:
+    """Rows as a physical plan has them: objects of the JVM, and the schema as text."""
+
+    session: SparkSession
+    rows: _Java
+    schema: _Java
+    schema_text: str
+
+
+@dataclass(frozen=True)
+class JvmNames:
+    """Scala's empty list, and Spark's class of sessions."""
+
     empty_list: _Java
     sessions: _Java
 
+    def listed(self, *members: _Java) -> _Java:
+        """Return a list of Scala."""
+        return reduce(_prepended, reversed(members), self.empty_list)
 
+
+_names: dict[Any, JvmNames] = {}
 _kept: OrderedDict[Hashable, _Plan] = OrderedDict()
 _keeping = Lock()
+_planned: WeakKeyDictionary[DataFrame, PlannedRows] = WeakKeyDictionary()
+"""The rows of frames that were made from a cached plan, which need not be planned once more."""
 
 
-def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequence[DataFrame]], DataFrame]) -> DataFrame:
-    """Return ``made(sources)``, planned only if no plan is cached under the key.
+def planned(frame: DataFrame) -> PlannedRows:
+    """Return the rows of a frame."""
+    known = _planned.get(frame)
+    if known is not None:
+        return known
+    java: Any = frame._jdf  # noqa: SLF001 - PySpark has no plans
+    return PlannedRows(frame.sparkSession, java.queryExecution().toRdd(), java.schema(), str(java.schema().json()))
+
+
+def prepared(key: Hashable, sources: Sequence[PlannedRows], made: Callable[[Sequence[DataFrame]], DataFrame]) -> DataFrame:
+    """Return ``made`` of the sources as frames, planned only if no plan is cached under the key.
 
     Parameters
     ----------
     key
         Everything on which ``made`` depends except the sources, with the settings of their session.
     sources
-        Frames of one session, or of several sessions that differ only in settings of writers.
+        Rows of one session, or of several sessions that differ only in settings of writers.
     made
         Makes a frame from the sources, row by row: each source is read once, and all values depend only on the key and the rows
         of the sources.
 
     """
-    session = sources[0].sparkSession
-    schemas = tuple(str(source._jdf.schema().json()) for source in sources)  # noqa: SLF001 - not parsed, unlike PySpark's
-    full_key = (id(session), schemas, key)
-    rows = [source._jdf.queryExecution().toRdd() for source in sources]  # noqa: SLF001 - rows as the plan has them
+    session = sources[0].session
+    full_key = (id(session), tuple(source.schema_text for source in sources), key)
     with _keeping:
         plan = _kept.get(full_key)
         if plan is not None:
             _kept.move_to_end(full_key)
     if plan is None:
-        frames = [
-            _frame(session, rdd, source._jdf.schema())  # noqa: SLF001 - same
-            for rdd, source in zip(rows, sources, strict=True)
-        ]
-        frame = made(frames)
-        physical = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - same
-        root = _node(physical)
+        frame = made([_frame(session, source.rows, source.schema) for source in sources])
+        java: Any = frame._jdf  # noqa: SLF001 - as above
+        root = _node(java.queryExecution().executedPlan())
         if sum(1 for _ in _placeholders(root)) != len(sources):
             return frame
-        plan = _Plan(session, root, frame._jdf.schema(), *_names(session))  # noqa: SLF001 - same
+        plan = _Plan(session, root, java.schema(), str(java.schema().json()))
         with _keeping:
             _kept[full_key] = plan
             while len(_kept) > _KEPT:
                 _kept.popitem(last=False)
-    with _active(plan):
-        return _frame(session, _over(plan, plan.root, iter(rows)).execute(), plan.schema)
+    with active_session(session):
+        rows = _over(plan.root, iter(sources), jvm_names(session)).execute()
+        frame = _frame(session, rows, plan.schema)
+    _planned[frame] = PlannedRows(session, rows, plan.schema, plan.schema_text)
+    return frame
 
 
 @contextmanager
-def _active(plan: _Plan) -> Iterator[None]:
-    """Make the session of a plan the active one of this thread for the length of a block.
+def active_session(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread for the length of a block.
 
     A node of a physical plan belongs to the session that is active when the node is made: a thread that has used no session yet
     has no active one, and other threads may have another one, with other settings.
     """
-    before = plan.sessions.getActiveSession()
-    plan.sessions.setActiveSession(plan.session._jsparkSession)  # noqa: SLF001 - PySpark sets it only where it makes a session
+    sessions = jvm_names(session).sessions
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001 - PySpark sets it only where it makes a session
     try:
         yield
     finally:
         if before.isDefined():
-            plan.sessions.setActiveSession(before.get())
+            sessions.setActiveSession(before.get())
         else:
-            plan.sessions.clearActiveSession()
+            sessions.clearActiveSession()
 
 
-def _names(session: SparkSession) -> tuple[_Java, _Java]:
-    """Return Scala's empty list and the class of sessions."""
-    jvm: Any = session._jvm  # noqa: SLF001 - PySpark has neither
-    empty_list = getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$")
-    return empty_list, jvm.org.apache.spark.sql.classic.SparkSession
+def jvm_names(session: SparkSession) -> JvmNames:
+    """Return objects of the JVM; they are looked up once, which takes a call for each part of a name."""
+    jvm: Any = session._jvm  # noqa: SLF001 - PySpark has none of them
+    names = _names.get(jvm)
+    if names is None:
+        names = JvmNames(
+            getattr(getattr(jvm.scala.collection.immutable, "Nil$"), "MODULE$"), jvm.org.apache.spark.sql.classic.SparkSession
+        )
+        _names.clear()
+        _names[jvm] = names
+    return names
 
 
 def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:
@@ -164,14 +198,13 @@ def _placeholders(node: _Node) -> Iterator[_Node]:
         yield from _placeholders(child)
 
 
-def _over(plan: _Plan, node: _Node, rows: Iterator[_Java]) -> _Java:
+def _over(node: _Node, sources: Iterator[PlannedRows], names: JvmNames) -> _Java:
     """Return a node of a plan over other rows."""
     if node.placeholder is not None:
-        return node.java.copy(node.placeholder.output, next(rows), *node.placeholder.others)
+        return node.java.copy(node.placeholder.output, next(sources).rows, *node.placeholder.others)
     if not node.children:
         return node.java
-    children = [_over(plan, child, rows) for child in node.children]
-    return node.java.withNewChildren(reduce(_prepended, reversed(children), plan.empty_list))
+    return node.java.withNewChildren(names.listed(*[_over(child, sources, names) for child in node.children]))
 
 
 def _prepended(rest: _Java, first: _Java) -> _Java:
