@@ -87,13 +87,13 @@ class _Projection:
 
 
 @dataclass(frozen=True)
-class _Node:
+class _ScanNode:
     """A node of a physical plan: what changes in it, and its child, if one below changes."""
 
     java: _Java
     files: _Files | None = None
     projection: _Projection | None = None
-    child: _Node | None = None
+    child: _ScanNode | None = None
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class _Classes:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    root: _Node
+class _ScanPlan:
+    root: _ScanNode
     schema: _Java
     schema_text: str
     classes: _Classes
 
 
-_kept: OrderedDict[Hashable, _Plan] = OrderedDict()
+_kept: OrderedDict[Hashable, _ScanPlan] = OrderedDict()
 _keeping = Lock()
 
 
@@ -148,7 +148,7 @@ def scanned(scan: FileScan) -> PlannedRows:
         root = _node(frame._jdf.queryExecution().executedPlan(), scan.column)  # noqa: SLF001 - PySpark has no plans
         if root is not None and _is_whole(root):
             with _keeping:
-                _kept[key] = _Plan(root, rows.schema, rows.schema_text, _classes(scan.session))
+                _kept[key] = _ScanPlan(root, rows.schema, rows.schema_text, _classes(scan.session))
                 while len(_kept) > _KEPT:
                     _kept.popitem(last=False)
     return rows
@@ -174,7 +174,7 @@ def _classes(session: SparkSession) -> _Classes:
     )
 
 
-def _node(java: _Java, column: str) -> _Node | None:
+def _node(java: _Java, column: str) -> _ScanNode | None:
     """Return a node of a plan if the scan of files is below it, else None."""
     name = java.getClass().getName()
     if name == _SCAN:
@@ -187,12 +187,12 @@ def _node(java: _Java, column: str) -> _Node | None:
             relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(), relation.options(),
             relation.sparkSession(),
         )  # fmt: skip
-        return _Node(java, files=_Files(java, others, relation, of_relation))
+        return _ScanNode(java, files=_Files(java, others, relation, of_relation))
     children = java.children()
     if children.size() != 1:
         return None
     child = _node(children.apply(0), column)
-    return None if child is None else _Node(java, None, _projection(java, name, column), child)
+    return None if child is None else _ScanNode(java, None, _projection(java, name, column), child)
 
 
 def _projection(java: _Java, name: str, column: str) -> _Projection | None:
@@ -206,7 +206,7 @@ def _projection(java: _Java, name: str, column: str) -> _Projection | None:
     return None
 
 
-def _is_whole(root: _Node) -> bool:
+def _is_whole(root: _ScanNode) -> bool:
     """Whether exactly one node has the column of numbers as a literal, so that all that changes can be replaced."""
     found, node = 0, root
     while node.child is not None:
@@ -214,7 +214,7 @@ def _is_whole(root: _Node) -> bool:
     return found == 1
 
 
-def _index(scan: FileScan, plan: _Plan) -> _Java | None:
+def _index(scan: FileScan, plan: _ScanPlan) -> _Java | None:
     """Return Spark's list of the files; None if it lacks some, so that Spark says what is the matter."""
     session, classes, node = scan.session, plan.classes, plan.root
     while node.child is not None:
@@ -230,7 +230,7 @@ def _index(scan: FileScan, plan: _Plan) -> _Java | None:
     return index if index.allFiles().size() == len(scan.paths) else None
 
 
-def _numbers(scan: FileScan, plan: _Plan) -> _Java:
+def _numbers(scan: FileScan, plan: _ScanPlan) -> _Java:
     """Return the literal with the numbers."""
     gateway: Any = scan.session.sparkContext._gateway  # noqa: SLF001 - as above
     values = gateway.new_array(gateway.jvm.long, len(scan.numbers))
@@ -239,7 +239,7 @@ def _numbers(scan: FileScan, plan: _Plan) -> _Java:
     return plan.classes.literal(plan.classes.arrays.fromPrimitiveArray(values), plan.classes.array_type)
 
 
-def _over(node: _Node, index: _Java, numbers: _Java, names: JvmNames) -> _Java:
+def _over(node: _ScanNode, index: _Java, numbers: _Java, names: JvmNames) -> _Java:
     """Return a node of a plan over other files, with other numbers."""
     if node.files is not None:
         files = node.files
