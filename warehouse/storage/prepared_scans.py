@@ -112,6 +112,9 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _ScanPlan:
+    """A plan and its session, which lives as long: plans are found by its identity."""
+
+    session: SparkSession
     root: _ScanNode
     schema: _Java
     schema_text: str
@@ -148,7 +151,7 @@ def scanned(scan: FileScan) -> PlannedRows:
         root = _node(frame._jdf.queryExecution().executedPlan(), scan.column)  # noqa: SLF001 - PySpark has no plans
         if root is not None and _is_whole(root):
             with _keeping:
-                _kept[key] = _ScanPlan(root, rows.schema, rows.schema_text, _classes(scan.session))
+                _kept[key] = _ScanPlan(scan.session, root, rows.schema, rows.schema_text, _classes(scan.session))
                 while len(_kept) > _KEPT:
                     _kept.popitem(last=False)
     return rows
