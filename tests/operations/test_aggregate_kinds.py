@@ -62,12 +62,21 @@ def land(project: Project, hour: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Return the project after all updates."""
-    project = declared(tmp_path_factory.mktemp("kinds"), spark)
-    for hour in ROWS:
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Return the project after the updates up to 2, with the file of 5."""
+    project = declared(tmp_path_factory.mktemp("begun"), spark)
+    for hour in (1, 2):
         land(project, hour)
         project.update(hour)
+    land(project, 5)
+    return project
+
+
+@pytest.fixture(scope="module")
+def moved(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy of that project after all updates."""
+    project = begun.copy(tmp_path_factory.mktemp("kinds") / "copy")
+    project.update(5)
     return project
 
 
@@ -138,17 +147,6 @@ def test_check_finds_nothing_and_keys_are_items(moved: Project) -> None:
     state = moved.epoch.table("often")
     assert state is not None
     assert state.declaration.search_key == ("item",)
-
-
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Return the project after the updates up to 2, with the file of 5."""
-    project = declared(tmp_path_factory.mktemp("begun"), spark)
-    for hour in (1, 2):
-        land(project, hour)
-        project.update(hour)
-    land(project, 5)
-    return project
 
 
 def plain(project: Project, table: str) -> set[str]:

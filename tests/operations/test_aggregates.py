@@ -68,10 +68,21 @@ def land(project: Project, hour: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Return the project after all updates."""
-    project = declared(tmp_path_factory.mktemp("aggregates"), spark)
-    for hour in ROWS:
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Return the project after the updates up to 3, with the files of 6."""
+    project = declared(tmp_path_factory.mktemp("begun"), spark)
+    for hour in (1, 2, 3):
+        land(project, hour)
+        project.update(hour)
+    land(project, 6)
+    return project
+
+
+@pytest.fixture(scope="module")
+def moved(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a copy of that project after all updates."""
+    project = begun.copy(tmp_path_factory.mktemp("aggregates") / "copy")
+    for hour in (6, 7):
         land(project, hour)
         project.update(hour)
     return project
@@ -167,17 +178,6 @@ def test_answers_of_the_past_and_their_changes_are_read_as_those_of_other_tables
     inserted = [row for row in changed if row["_change_type"] == "insert"]
     assert {row["epoch"] for row in inserted} == {3, 4}
     assert len(inserted) == len(changed) == sum(row["epoch"] > 2 for row in moved.stored("grouped"))
-
-
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Return the project after the updates up to 3, with the files of 6."""
-    project = declared(tmp_path_factory.mktemp("begun"), spark)
-    for hour in (1, 2, 3):
-        land(project, hour)
-        project.update(hour)
-    land(project, 6)
-    return project
 
 
 def plain(found: dict[tuple[Any, ...], dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
