@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.operations.projects import Project, stream, text
+from warehouse import Warehouse
 
-from .warehouses import FOREVER, Lifetimes, land, lives, restored, shown, view
+from .warehouses import FOREVER, Lifetimes, land, lives, restored, restored_in, shown, view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,13 +105,14 @@ def _relation(name: str, *, retroactive: bool) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _seen(project: Project, table: str) -> Run:
-    state = project.epoch.table(table)
+def _seen(project: Project, warehouse: Warehouse, table: str) -> Run:
+    epoch = project.epoch
+    state = epoch.table(table)
     assert state is not None
     columns = [column.name for column in state.declaration.columns]
-    spare = project.epoch.table(f"{table}.spare")
+    spare = epoch.table(f"{table}.spare")
     spare_rows = lives(project.live(spare.name), *columns) if spare else []
-    return Run(shown(project, table, *columns), spare_rows, restored(project, table, *columns))
+    return Run(shown(project, table, *columns), spare_rows, restored_in(warehouse, epoch.number, table, *columns))
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +139,9 @@ def runs(project: Project) -> dict[str, dict[int, Run]]:
         changes = [line.format(*[text(tick) for tick in range(12)]) for line in CHANGES.get(now, [])]
         land(project, now, {"known": changes, "current": changes}, "k,b,op")
         project.update(now)
-        for name in VIEWS:
-            runs_of[name][now] = _seen(project, name)
+        with Warehouse.open(project.directory) as warehouse:
+            for name in VIEWS:
+                runs_of[name][now] = _seen(project, warehouse, name)
     return runs_of
 
 

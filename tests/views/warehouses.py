@@ -110,8 +110,13 @@ def shown(project: Project, table: str, *columns: str) -> Lifetimes:
 def restored(project: Project, table: str, *columns: str) -> Lifetimes:
     """Return the short-lived results that the newest epoch told of."""
     with Warehouse.open(project.directory) as warehouse:
-        rows = warehouse.restored(table).arrow().to_pylist()
-    return lives([row for row in rows if row["_epoch"] == project.epoch.number], *columns)
+        return restored_in(warehouse, project.epoch.number, table, *columns)
+
+
+def restored_in(warehouse: Warehouse, epoch: int, table: str, *columns: str) -> Lifetimes:
+    """Return the short-lived results that an epoch told of."""
+    rows = warehouse.restored(table).arrow().to_pylist()
+    return lives([row for row in rows if row["_epoch"] == epoch], *columns)
 
 
 __all__ = [
@@ -125,6 +130,7 @@ __all__ = [
     "land",
     "lives",
     "restored",
+    "restored_in",
     "served",
     "shown",
     "stored",
