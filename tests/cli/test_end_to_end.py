@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from tests.docs.tutorial import copied
@@ -42,10 +43,20 @@ def _without_write_permission() -> None:
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
-def _read(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a reading verb as its own process, one that may write nothing under the project, even when root runs it."""
+IN_TURN = """
+import json, sys
+from warehouse.cli.main import run
+for arguments in json.loads(sys.argv[1]):
+    code = run(arguments)
+    if code:
+        sys.exit(f"{arguments} ended with {code}")
+"""
+
+
+def _isolated(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python as its own process, one that may write nothing under the project, even when root runs it."""
     return subprocess.run(
-        [sys.executable, "-m", "warehouse.cli", "-C", str(project), *arguments],
+        [sys.executable, *command],
         cwd=ROOT,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "JAVA_HOME": "/nonexistent"},
         capture_output=True,
@@ -54,6 +65,15 @@ def _read(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=120,
         preexec_fn=_without_write_permission,
     )
+
+
+def _read(project: Path, *arguments: str) -> str:
+    """Return what a reading verb prints, in this process."""
+    with CliRunner().isolation() as (out, err, _):
+        code = _in_process(project, *arguments)
+        sys.stdout.flush()
+        assert code == 0, err.getvalue().decode()
+        return out.getvalue().decode()
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +87,8 @@ def flights(tutorial: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_probe_finds_the_aircraft_in_the_air(flights: Path) -> None:
     """N14228 left Newark at 10:17 UTC for 227 minutes, so it is live at 12:00."""
-    process = _read(flights, "probe", "flights", "N14228", "-o", "json", "--as-of", "2013-01-01T12:00:00Z")
+    probe = ["probe", "flights", "N14228", "-o", "json", "--as-of", "2013-01-01T12:00:00Z"]
+    process = _isolated("-m", "warehouse.cli", "-C", str(flights), *probe)
     assert process.returncode == 0, process.stderr
     rows = json.loads(process.stdout)
     assert [(row["tailnum"], row["departed_at"], row["landed_at"]) for row in rows] == [
@@ -79,9 +100,10 @@ def test_a_probe_finds_the_aircraft_in_the_air(flights: Path) -> None:
 def test_every_reading_command_works_without_write_permission_and_without_java(flights: Path) -> None:
     """Reading needs read permission only: no file under the project appears or changes, no JVM is started."""
     before = {path: path.stat().st_mtime_ns for path in flights.rglob("*")}
-    attempt = _read(flights, "rejected", "flights", "-o", "csv", "--output-file", str(flights / "out.csv"))
+    written = ["rejected", "flights", "-o", "csv", "--output-file", str(flights / "out.csv")]
+    attempt = _isolated("-m", "warehouse.cli", "-C", str(flights), *written)
     assert attempt.returncode != 0, "the process could write after all, so this test would prove nothing"
-    for arguments in (
+    commands = (
         ["scan", "flights", "--limit", "3"],
         ["scan", "flights", "--where", "carrier = 'UA'", "--columns", "tailnum"],
         ["sql", "select carrier, count(*) from flights group by 1 order by 2 desc"],
@@ -100,16 +122,14 @@ def test_every_reading_command_works_without_write_permission_and_without_java(f
         ["restored", "with_weather"],
         ["explain", "with_weather"],
         ["validate"],
-    ):
-        process = _read(flights, *arguments)
-        assert process.returncode == 0, (arguments, process.stderr)
+    )
+    process = _isolated("-c", IN_TURN, json.dumps([["-C", str(flights), *arguments] for arguments in commands]))
+    assert process.returncode == 0, process.stderr
     assert {path: path.stat().st_mtime_ns for path in flights.rglob("*")} == before
 
 
 def _answer(project: Path, hour: int, *arguments: str) -> list[dict[str, object]]:
-    process = _read(project, *arguments, "-o", "json", "--as-of", f"2013-01-01T{hour}:00:00Z")
-    assert process.returncode == 0, process.stderr
-    rows: list[dict[str, object]] = json.loads(process.stdout)
+    rows: list[dict[str, object]] = json.loads(_read(project, *arguments, "-o", "json", "--as-of", f"2013-01-01T{hour}:00:00Z"))
     return rows
 
 
@@ -157,7 +177,7 @@ def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> 
 
 def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None:
     """`restored` has exactly the pairs of flight and weather that began and ended between two updates."""
-    rows = json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout)
+    rows = json.loads(_read(flights, "restored", "with_weather", "-o", "json"))
     source = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
     weather, departures = (source.format(flights / "landing" / name) for name in ("weather", "flights"))
     expected = duckdb.connect().sql(
@@ -174,25 +194,25 @@ def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None
 
 def test_explain_tells_the_plan_and_what_was_measured(flights: Path) -> None:
     """The command shows labels and structures of each view, the share of short-lived results and the sizes of a join's inputs."""
-    joined = json.loads(_read(flights, "explain", "with_weather", "-o", "json").stdout)
+    joined = json.loads(_read(flights, "explain", "with_weather", "-o", "json"))
     assert [(line["operator"], line["state_label"], line["structure"]) for line in joined["plan"]] == [
         ("join", "WK", "doubly partitioned"),
         ("scan", "WK", "doubly partitioned"),
         ("scan", "WK", "doubly partitioned"),
     ]
     counted = joined["short_lived"]["counted"]
-    assert counted["short_lived"] == len(json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout))
+    assert counted["short_lived"] == len(json.loads(_read(flights, "restored", "with_weather", "-o", "json")))
     (order,) = joined["join_orders"]
     live = {name: len(_answer(flights, 18, "scan", name)) for name in ("flights", "weather")}
     assert {join_input["name"].split()[0]: join_input["rows"] for join_input in order["inputs"]} == live
     shown = _read(flights, "explain", "without_strong_wind")
-    assert shown.stdout.splitlines()[0].endswith("  rows can leave early; without_strong_wind: buckets by key")
+    assert shown.splitlines()[0].endswith("  rows can leave early; without_strong_wind: buckets by key")
 
 
 def test_any_delta_reader_finds_the_same_rows(flights: Path) -> None:
     """delta-rs and DuckDB on the plain table, filtered as the docs say, give what scan gives."""
     scanned = _read(flights, "scan", "flights", "-o", "json", "--columns", "tailnum,departed_at")
-    view_rows = sorted((row["tailnum"], row["departed_at"]) for row in json.loads(scanned.stdout))
+    view_rows = sorted((row["tailnum"], row["departed_at"]) for row in json.loads(scanned))
     epoch = newest_epoch(flights / "data")
     assert epoch is not None
     stored = DeltaTable(str(flights / "data" / "tables" / "flights")).to_pyarrow_table()
@@ -206,7 +226,7 @@ def test_any_delta_reader_finds_the_same_rows(flights: Path) -> None:
 
 def test_files_lists_what_another_engine_needs(flights: Path) -> None:
     """DuckDB over the listed files, with the listed filter, counts what scan counts."""
-    listed = json.loads(_read(flights, "files", "flights", "-o", "json").stdout)
+    listed = json.loads(_read(flights, "files", "flights", "-o", "json"))
     assert listed
     names = [entry["path"] for entry in listed]
     assert all(Path(name).is_file() for name in names)
@@ -214,7 +234,7 @@ def test_files_lists_what_another_engine_needs(flights: Path) -> None:
     connection = duckdb.connect()
     connection.sql("SET TimeZone = 'UTC'")
     count = connection.sql(f"SELECT count(*) FROM read_parquet({names!r}) WHERE {condition}").fetchall()[0][0]
-    total = json.loads(_read(flights, "sql", "select count(*) as n from flights", "-o", "json").stdout)[0]["n"]
+    total = json.loads(_read(flights, "sql", "select count(*) as n from flights", "-o", "json"))[0]["n"]
     assert count == total
 
 
