@@ -208,6 +208,7 @@ def test_a_task_that_runs_twice_changes_nothing(garage: Garage) -> None:
 def test_the_spark_provider_runs_the_same_verb(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
     """``spark-submit jobs/update.py``, with the update time as a template."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # pip's spark-submit
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # as the update of a process chooses
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     with DAG("cars_by_spark_submit", schedule=garage.dag().timetable, start_date=ANCHOR, max_active_runs=1) as dag:
         SparkSubmitOperator(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.field import run
 from benchmarks.field.hosts import Here
 from benchmarks.field.job import Job
 from benchmarks.field.page import page
@@ -64,8 +65,12 @@ def test_without_spark(open_path: Path, entry: Entry) -> None:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("entry", ON_SPARK, ids=lambda entry: entry.name)
-def test_on_spark(tmp_path: Path, entry: Entry) -> None:
-    """So are the warehouse's answers by several techniques, and of Delta tables written by Spark; the page has its line."""
+def test_on_spark(tmp_path: Path, entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So are the warehouse's answers by several techniques, and of Delta tables written by Spark; the page has its line.
+
+    Each key is probed once: Spark takes long for a probe.
+    """
+    monkeypatch.setattr(run, "_REPEAT", 1)
     job = Job(rows=1_000, keys=100, updates=1, periods=8)
     results = played(tmp_path, [entry], job)
     assert results.of(entry.name).failed is None
