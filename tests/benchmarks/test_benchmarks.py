@@ -43,7 +43,7 @@ def test_a_tiny_run_fills_table_and_files(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_growth_is_measured_in_turn(tmp_path: Path) -> None:
     """The large warehouse has as many times the rows as the line says."""
-    options = [*SIZE, "--rows", "1000", "--only", "growth", "--results", str(tmp_path)]
+    options = [*SIZE, "--rows", "1000", "--updates", "1", "--only", "growth", "--results", str(tmp_path)]
     result = CliRunner().invoke(main, options, catch_exceptions=False)
     assert "with 10 times the live rows" in result.output
 
@@ -51,7 +51,7 @@ def test_growth_is_measured_in_turn(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_durability_is_measured_in_turn(tmp_path: Path) -> None:
     """With few rows and with many; the updates with syncs sync many times, and the number of syncs is recorded."""
-    options = [*SIZE, "--only", "durability", "--results", str(tmp_path)]
+    options = [*SIZE, "--updates", "1", "--only", "durability", "--results", str(tmp_path)]
     result = CliRunner().invoke(main, options, catch_exceptions=False)
     assert ["of 100 rows" in result.output, "of 200 rows" in result.output] == [True, True]
     (saved,) = tmp_path.glob("*.json")
