@@ -2,12 +2,11 @@
 
 Slots of an hour, lifetimes of 12 minutes to five hours; the rows are random, the seed is not::
 
-    hour     0.....1.....2.....3.....4
-    update         |           |     |
-    rows     abcab abcab abcab, the last of them late
+    hour     0.....1.....2.....3.....4.....5
+    update         |           |     |     |
+    rows     abcab abcab abcab abcab, the last of them late
 
-So the second update catches up over two slots, and nothing arrives for the last. That whole tables are read when rows arrive is
-what `test_driver_and_spark.py` shows, and `test_few_and_many.py`.
+So the second update catches up over two slots, and nothing arrives for the last.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 COLUMNS = {
     "k": "string", "b": "timestamp", "e": "timestamp", "v": "int", "u": "int", "p": "decimal(8,2)", "x": "double", "d": "date",
 }  # fmt: skip
-UPDATES = {1: True, 3: True, 4: False}
+UPDATES = {1: True, 3: False, 4: True, 5: True}
 """When, and whether few rows are looked up; else Spark reads whole tables for them."""
-QUIET = 4
+QUIET = 5
 TAU = "TIMESTAMPTZ '{tau}'"
 
 QUERIES = {
