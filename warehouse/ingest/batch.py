@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ from warehouse.ingest.landing import changed_file_problems
 from warehouse.ingest.object_copies import copy_objects
 from warehouse.ingest.reading import SOURCE_COLUMNS, declared_rows, read_files, read_records, relative_path, typed_rows
 from warehouse.ingest.record_numbers import with_record_numbers, with_record_numbers_in_driver
+from warehouse.ingest.record_parts import reading_rules
 from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable_files
 from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
@@ -39,6 +39,7 @@ from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -57,7 +58,6 @@ __all__ = [
     "empty_batch",
     "placed_batch",
     "prepare_batch",
-    "reading_rules",
 ]
 
 
@@ -350,7 +350,7 @@ def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
 
     if not records and deferred is not None:
         return classify(_with_values(_deferred_as_read(deferred, stream), move), stream, layout, move)
-    sources = [_records_with_values(record, stream, session, move) for record in records]
+    sources = [_records_with_values(record, session, move) for record in records]
     if deferred is not None:
         sources.append(planned(_with_values(_deferred_as_read(deferred, stream), move)))
     return prepared(key, sources, made)
@@ -360,17 +360,11 @@ def _with_values(rows: DataFrame, move: WindowMove) -> DataFrame:
     return rows.withColumn("_zero", F.expr(move.values))
 
 
-def _records_with_values(records: FileRecords, stream: Stream, session: SparkSession, move: WindowMove) -> PlannedRows:
+def _records_with_values(records: FileRecords, session: SparkSession, move: WindowMove) -> PlannedRows:
     """Return records with the values that change from one update to the next; the plan comes from the cache, too."""
-    if not records.alike:
+    if records.key is None:
         return planned(_with_values(records.rows, move))
-    key = (reading_rules(stream), records.shape)
-    return scanned(FileScan(session, records.paths, records.read, key, "_zero", move.numbers))
-
-
-def reading_rules(stream: Stream) -> Stream:
-    """Return the part of a stream's declaration that decides how its files are read and its rows are classified."""
-    return replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
+    return scanned(FileScan(session, records.paths, records.read, records.key, "_zero", move.numbers))
 
 
 def _classified(source: BatchSource, most_rows: int | None) -> DataFrame:

@@ -33,6 +33,8 @@ _TIMED = "_fate IN ('live', 'deferred', 'dead')"
 _MAX_KEY_BYTES = 8 * 1024
 _MAX_RAW_BYTES = 64 * 1024
 _TAKEN = ("_taken", "_taken_file", "_taken_record")
+_NEVER_LATE = -(2**62)
+"""Before every slot."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class WindowMove:
     @property
     def numbers(self) -> tuple[int, ...]:
         """The values that change from one update to the next."""
-        return self.k, self.k0, self.time, self.clock
+        return self.k, self.k0, self.time, self.clock, _NEVER_LATE if self.first else self.k0
 
     @property
     def values(self) -> str:
@@ -62,18 +64,21 @@ class WindowMove:
         return f"array({', '.join(f'{number}L' for number in self.numbers)})"
 
     @property
-    def rules(self) -> tuple[bool, int, int]:
+    def rules(self) -> tuple[int, int]:
         """The other values on which the rules depend."""
-        return self.first, self.anchor, self.interval
+        return self.anchor, self.interval
 
     @property
     def time(self) -> int:
         """``T_k``, the window time that the move ends at."""
         return at_slot(self.k, self.anchor, self.interval)
 
-    def value(self, name: Literal["k", "k0", "time", "clock"]) -> str:
-        """Return Spark SQL for one of this move's values, whose generated code is the same at every update."""
-        position = ("k", "k0", "time", "clock").index(name) + 1
+    def value(self, name: Literal["k", "k0", "time", "clock", "late"]) -> str:
+        """Return Spark SQL for one of this move's values, whose generated code is the same at every update.
+
+        Rows that arrived in the slot ``late``, or before, are late.
+        """
+        position = ("k", "k0", "time", "clock", "late").index(name) + 1
         return f"element_at(_zero, {position})" if self.carried else f"element_at({self.values}, {position} + _zero)"
 
 
@@ -174,7 +179,7 @@ def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, c
         "*",
         f"CASE WHEN _fate = 'live' THEN greatest(least(_arrival_slot, {move.value('k')}), "
         f"{move.value('k0')} + 1L) END AS _load_slot",
-        "false AS _late" if move.first else f"_arrival_slot <= {move.value('k0')} AS _late",
+        f"_arrival_slot <= {move.value('late')} AS _late",
     )
     sub_index = sub_index_sql(layout, "_load_slot", "_exp_slot", "_never")
     exp_block = exp_block_sql(layout, "_load_slot", "_exp_slot", "_never")

@@ -17,7 +17,15 @@ from warehouse.ingest.headers import file_encoding
 from warehouse.ingest.lines import FAULT, LINE, UNDECLARED, line_names, line_records
 from warehouse.ingest.multiline import check_multiline
 from warehouse.ingest.quotes import has_doubtful_lines
-from warehouse.ingest.record_parts import RECORD_POSITION, SHAPE, DelimitedShape, FileRecords, name_in_messages, paths_of
+from warehouse.ingest.record_parts import (
+    RECORD_POSITION,
+    SHAPE,
+    DelimitedShape,
+    FileRecords,
+    name_in_messages,
+    paths_of,
+    reading_rules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,11 +56,13 @@ def delimited_records(
     """Yield the fields of files with one header as text, grouped by the way in which they are read."""
     if stream.format in LINE_FORMATS:
         names = line_names(stream, header)
-        yield FileRecords(paths_of(stream, files), partial(line_records, session, stream, names), DelimitedShape(names, None))
+        read = partial(line_records, session, stream, names)
+        yield FileRecords(paths_of(stream, files), read, DelimitedShape(names, None), (reading_rules(stream), names))
         return
     for shape, members in _by_shape(stream, header, files).items():
         reader = _checked_fields if shape.doubtful else _fields
-        yield FileRecords(paths_of(stream, members), partial(reader, session, stream, shape), shape)
+        key = (stream.format, stream.options, stream.max_record, shape)
+        yield FileRecords(paths_of(stream, members), partial(reader, session, stream, shape), shape, key)
 
 
 def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[DelimitedShape, list[LandingFile]]:

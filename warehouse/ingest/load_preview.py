@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import classified_rows, prepare_batch, reading_rules
+from warehouse.ingest.batch import classified_rows, prepare_batch
 from warehouse.ingest.classify import ACCEPTED_FATES
+from warehouse.ingest.record_parts import reading_rules
 from warehouse.ingest.size_estimates import small_enough_for_driver
 
 if TYPE_CHECKING:

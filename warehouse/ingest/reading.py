@@ -214,10 +214,10 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     whole_files = [file for file in files if is_read_whole(stream, file)]
     plain = [file for file in files if file not in whole_files] if whole_files else files
     if plain:
-        yield FileRecords(paths_of(stream, plain), partial(_read_lines, session), None)
+        yield FileRecords(paths_of(stream, plain), partial(_read_lines, session), None, "lines of JSON")
     if whole_files:
         read = partial(_whole_texts, session, stream, whole_files)
-        yield FileRecords(paths_of(stream, whole_files), read, None, alike=False)
+        yield FileRecords(paths_of(stream, whole_files), read, None, None)
 
 
 def _texts(session: SparkSession) -> DataFrameReader:

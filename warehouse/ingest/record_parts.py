@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["RECORD_POSITION", "SHAPE", "DelimitedShape", "FileRecords", "name_in_messages", "paths_of", "record_position"]
+__all__ = [
+    "RECORD_POSITION",
+    "SHAPE",
+    "DelimitedShape",
+    "FileRecords",
+    "name_in_messages",
+    "paths_of",
+    "reading_rules",
+    "record_position",
+]
 
 RECORD_POSITION = (
     "_metadata.file_path AS _file",
@@ -42,15 +52,15 @@ class FileRecords:
         Reads files in the way in which these are read.
     shape
         How records are made of lines; None for JSON.
-    alike
-        Whether ``read`` depends only on the stream's declaration and the shape, so that other files can be read by its plan.
+    key
+        Everything on which ``read`` depends, so that other files can be read by its plan; None: on the files, too.
 
     """
 
     paths: list[str]
     read: Callable[[list[str]], DataFrame]
     shape: DelimitedShape | None
-    alike: bool = True
+    key: Hashable | None
 
     @property
     def rows(self) -> DataFrame:
@@ -75,6 +85,11 @@ class DelimitedShape:
 def paths_of(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
     """Return the paths of files for Spark's reader."""
     return [str(stream.landing / file.path) for file in files]
+
+
+def reading_rules(stream: Stream) -> Stream:
+    """Return the part of a stream's declaration that decides how its files are read and its rows are classified."""
+    return replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
 
 
 def record_position() -> list[SparkColumn]:
