@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.operations.projects import Project
@@ -17,12 +18,11 @@ from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["SERVER", "StoreProject", "made_bucket", "running_server"]
 
 SERVER = os.environ.get("STREAM_WH_S3_SERVER", "")
-"""The command that starts it: moto's, in an environment of its own (README)."""
+"""Moto's command, in an environment of its own (README); what starts is the part of it that is S3."""
 _SECONDS = 30.0
 
 
@@ -33,7 +33,8 @@ def running_server(directory: Path) -> Iterator[dict[str, str]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with (directory / "server.log").open("w") as log:
-        process = subprocess.Popen([SERVER, "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log)
+        program = [Path(SERVER).with_name("python"), Path(__file__).with_name("s3_alone.py"), str(port)]
+        process = subprocess.Popen(program, stdout=log, stderr=log)
         try:
             _await(process, port)
             yield {

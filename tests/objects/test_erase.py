@@ -145,18 +145,20 @@ def test_a_bucket_that_keeps_versions_is_refused(loaded: StoreProject) -> None:
         assert len(loaded.keys().split()) == 4
 
 
-def test_what_credentials_do_not_permit_is_not_claimed(loaded: StoreProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_credentials_do_not_permit_is_not_claimed(project: StoreProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows are erased, the receipt names the missing permissions, and the exit code is 4."""
     monkeypatch.setattr(buckets, "former_versions", lambda *_: "unknown")
     monkeypatch.setattr(buckets, "abort_uploads", lambda *_: None)
-    for file in ("1.csv", "2.csv"):
-        (loaded.directory / "landing/a" / file).unlink()
-    outlook, receipt = loaded.updater().erase("a", ["vanished"])
+    project.land("1.csv", csv(row("vanished", 0.5, 4), row("kept", 0.5, 4)))
+    project.update(1)
+    (project.directory / "landing/a/1.csv").unlink()
+    outlook, receipt = project.updater().erase("a", ["vanished"])
+    assert (project.keys(), holding(project.root, "vanished")) == ("kept", [])
     assert receipt is not None
     assert receipt.store is not None
     denied = ("s3:GetBucketVersioning", "s3:AbortMultipartUpload")
     assert [action in text for action, text in zip(denied, receipt.store.unproved, strict=True)] == [True, True]
-    report = erasure_report(loaded.root, outlook, receipt)
+    report = erasure_report(project.root, outlook, receipt)
     assert (receipt.whole, report.exit_code, "not proved" in " ".join(report.lines)) == (False, 4, True)
 
 

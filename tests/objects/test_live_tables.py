@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def house(tmp_path: Path, bucket: ObjectPath) -> House:
-    """A warehouse in the store, made on the disk and uploaded file by file."""
+    """A warehouse in the store, made on the disk and uploaded file by file: of five epochs."""
     made = build(tmp_path / "root")
     add_views(made)
-    for slot in (6, 7):
-        same_tables_later(made, slot)
+    same_tables_later(made, 7)
     root = bucket / "house"
     for path in made.root.rglob("*"):
         if path.is_file():
@@ -39,8 +38,8 @@ def house(tmp_path: Path, bucket: ObjectPath) -> House:
 
 
 def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
-    """Rows equal a scan; former versions and leftovers are deleted, and a purge leaves one version."""
-    for epoch in house.epochs:
+    """Rows equal a scan, past a skipped epoch too; former versions and leftovers are deleted, and a purge leaves one."""
+    for epoch in (house.epochs[0], *house.epochs[2:]):
         tables = [state.name for state in epoch.tables if state.kind != "state"]
         rules = LiveRules(tables, (), KEPT)
         assert publish_live_tables(house.root, epoch, rules, now=epoch.committed_at) == tuple(tables)
