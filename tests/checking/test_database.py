@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from tests.operations.projects import HOUR, at
 from tests.publishing.reading import attached
 from warehouse.checking import published
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
+from warehouse.publishing.contents import FORM
 from warehouse.publishing.database import DATABASE, replace_database
 
 if TYPE_CHECKING:
@@ -65,3 +67,16 @@ def test_a_warehouse_that_was_moved_has_a_note(damaged: Project) -> None:
     (finding,) = check(moved, rows=False).findings
     assert (finding.severity, finding.code, finding.repair) == ("note", "database_moved", "repair")
     assert (str(damaged.root) in finding.message, "stream_wh_root" in finding.remedy) == (True, True)
+
+
+@pytest.mark.parametrize("form", [None, FORM + 1])
+def test_a_file_of_another_build_has_a_note(damaged: Project, form: int | None) -> None:
+    """Tools read it as before; an update makes it again even if nothing else is to do."""
+    (damaged.root / DATABASE).chmod(0o644)
+    with duckdb.connect(str(damaged.root / DATABASE)) as connection:
+        connection.execute("DROP MACRO _form" if form is None else f"CREATE OR REPLACE MACRO _form() AS {form}")
+        connection.execute("CREATE OR REPLACE VIEW a AS SELECT 'another text' AS k")
+    (finding,) = check(damaged.root, rows=False).findings
+    assert (finding.severity, finding.code, finding.repair) == ("note", "database_other_build", "repair")
+    assert not damaged.update((damaged.epoch.window_time - at(0)) / HOUR).epochs
+    assert check(damaged.root, rows=False).findings == ()

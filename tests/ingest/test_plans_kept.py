@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from tests.operations.projects import Project, csv, row, stream, text
 from warehouse.storage import prepared, prepared_scans
+from warehouse.storage.prepared import PlanCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +24,7 @@ def json_row(key: str, begins: float, ends: float) -> str:
 
 def test_later_updates_plan_nothing_again(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the second update nor one with late rows; streams that differ in columns share the plan that reads lines."""
-    plans: OrderedDict[object, object] = OrderedDict()
-    scans: OrderedDict[object, object] = OrderedDict()
+    plans, scans = PlanCache[object](), PlanCache[object]()
     monkeypatch.setattr(prepared, "_kept", plans)
     monkeypatch.setattr(prepared_scans, "_kept", scans)
     other = {**COLUMNS, "n": "int"}

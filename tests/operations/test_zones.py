@@ -133,7 +133,7 @@ def _moved(project: Project, spark: SparkSession, slot: int) -> dict[str, list[s
 def test_the_machines_zone_is_nowhere_in_the_tables(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, large: bool
 ) -> None:
-    """Rows, views, waiting rows and query results are those of a machine in UTC at each update, from either engine."""
+    """Rows, views, waiting rows and query results equal what a machine in UTC has at each update, from both engines."""
     if large:
         monkeypatch.setattr(lookup, "LARGE", -1)
     streams = {"a": stream(timezone="America/New_York", max_lifetime="2d")}

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from warehouse.storage import side_by_side
 from warehouse.storage.side_by_side import begun, each, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
 _FEW, _MANY = 2, 50
 
@@ -44,6 +46,36 @@ def test_an_error_is_raised_once_nothing_is_at_work(gate: threading.Event) -> No
     with pytest.raises(OSError, match="the first"):
         each(work, range(_FEW))
     assert done == [1]
+
+
+def test_an_interrupt_waits_for_no_other_work(gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends the call while all threads are busy with the work of another thread."""
+    started = threading.Barrier(side_by_side._WORKERS + 1)
+
+    def held(_: int) -> None:
+        started.wait(60)
+        gate.wait()
+
+    other = threading.Thread(target=each, args=(held, range(side_by_side._WORKERS)))
+    other.start()
+    started.wait(60)
+    done: list[int] = []
+    plain, interrupts = side_by_side.wait, [KeyboardInterrupt]
+
+    def interrupted(futures: list[Future[object]]) -> object:
+        if threading.current_thread() is threading.main_thread() and interrupts:
+            raise interrupts.pop()
+        return plain(futures)
+
+    monkeypatch.setattr(side_by_side, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        each(done.append, range(_FEW))
+    assert not gate.is_set()
+    monkeypatch.setattr(side_by_side, "wait", plain)
+    gate.set()
+    other.join()
+    each(str, range(_FEW))
+    assert done == []
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:

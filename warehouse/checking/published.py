@@ -88,4 +88,6 @@ def database_findings(root: Path) -> list[Finding]:
         )
         return [note("database_moved", DATABASE, difference.message, remedy, repair="repair")]
     remedy = "the next update or `stream-wh check --repair` makes it again"
+    if difference.kind == "other_build":
+        return [note("database_other_build", DATABASE, difference.message, remedy, repair="repair")]
     return [fault(f"database_{difference.kind}", DATABASE, difference.message, remedy, repair="repair")]

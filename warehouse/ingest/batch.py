@@ -6,8 +6,7 @@ write is divided into tasks, and the epoch records them.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,25 +19,20 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR, SELF_NAMING_FORMATS
-from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.errors import FileProblem
 from warehouse.ingest.batch_counts import BatchCounts, summed_counts
-from warehouse.ingest.bounds import bounds_problems
-from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
+from warehouse.ingest.batch_source import BatchSource, classified_rows, raise_problems
+from warehouse.ingest.classify import ACCEPTED_FATES
 from warehouse.ingest.collected_rows import NO_REQUEST, CollectRequest, collect_rows, writes_in_driver
 from warehouse.ingest.landing import changed_file_problems
-from warehouse.ingest.object_copies import copy_objects
-from warehouse.ingest.reading import SOURCE_COLUMNS, declared_rows, read_files, read_records, relative_path, typed_rows
+from warehouse.ingest.reading import relative_path
 from warehouse.ingest.record_numbers import with_record_numbers, with_record_numbers_in_driver
-from warehouse.ingest.record_parts import reading_rules
-from warehouse.ingest.unreadable_files import SPARK_FAILURES, unreadable_files
 from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of, with_names
-from warehouse.storage.prepared import planned, prepared
-from warehouse.storage.prepared_scans import FileScan, scanned
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -46,76 +40,14 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column, Stream
     from warehouse.ingest.files import LandingFile
-    from warehouse.ingest.record_parts import FileRecords
-    from warehouse.layout import Layout
-    from warehouse.storage.prepared import PlannedRows
 
 __all__ = [
     "Batch",
-    "BatchSource",
-    "classified_rows",
     "collected_batch",
     "empty_batch",
     "placed_batch",
     "prepare_batch",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class BatchSource:
-    """The inputs of a batch, and the values by which its rows are classified.
-
-    Parameters
-    ----------
-    session, stream, layout
-        The session of the stream's table, the stream, and its layout.
-    move
-        The times between which the update moves the stream.
-    groups
-        Landing files by their CSV header.
-    taken, waiting
-        The rows of the deferred table whose slot has come, and the number of its rows.
-    change_fates
-        Changes the fate of classified rows by stored rows; None: stored rows change no fate.
-
-    """
-
-    session: SparkSession
-    stream: Stream
-    layout: Layout
-    move: WindowMove
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
-    taken: DataFrame | None = None
-    change_fates: Callable[[DataFrame], DataFrame] | None = None
-    waiting: int = 0
-
-    @property
-    def files(self) -> list[LandingFile]:
-        """All files."""
-        return [file for _, members in self.groups for file in members]
-
-    def require_readable(self) -> None:
-        """Check the files before they are read.
-
-        Raises
-        ------
-        UnreadableFilesError
-            With every file that changed, vanished or is beyond the bounds.
-
-        """
-        stream, files = self.stream, self.files
-        _raise_problems(
-            stream, copy_objects(stream, files) or changed_file_problems(stream.landing, files) or bounds_problems(stream, files)
-        )
-
-    @contextmanager
-    def naming_unreadable_files(self) -> Iterator[None]:
-        """Replace failures of Spark by errors that name the files that cannot be read."""
-        try:
-            yield
-        except SPARK_FAILURES as error:
-            _raise_problems(self.stream, unreadable_files(self.session, self.stream, self.groups))
-            raise error from None
 
 
 @dataclass(frozen=True)
@@ -247,27 +179,14 @@ def prepare_batch(source: BatchSource, *, few: bool = False, request: CollectReq
         if worth_caching and not persisted and by_spark:  # counted again: that fills the cache before the files are compared
             rows, persisted, counts = rows.persist(StorageLevel.MEMORY_AND_DISK), True, None
         counts = _counted_by_spark(rows) if counts is None else counts
-    _raise_problems(stream, changed_file_problems(stream.landing, files))
+    raise_problems(stream, changed_file_problems(stream.landing, files))
     if stream.format in SELF_NAMING_FORMATS and counts.rejected:
         with_unknown_columns = rows.where("_fate = 'unknown_columns'")
         first_messages = with_unknown_columns.groupBy("_file").agg(F.first("_message").alias("message")).collect()
-        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in first_messages])
+        raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in first_messages])
     if collected is None:
         return Batch(rows, counts, persisted)
     return Batch(rows, counts, persisted, driver_columns=collected.columns, table_rows=collected.table_rows)
-
-
-def classified_rows(source: BatchSource, *, few: bool = False, most_rows: int | None = None) -> DataFrame:
-    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare_batch`.
-
-    At most ``most_rows`` rows are read from files; None: all rows.
-    """
-    source.require_readable()
-    with source.naming_unreadable_files():
-        if few and source.files and source.change_fates is None:
-            return _classified_by_cached_plan(source)
-        rows = _classified(source, most_rows)
-        return rows if source.change_fates is None else source.change_fates(rows)
 
 
 def collected_batch(session: SparkSession, stream: Stream, driver_rows: pa.Table, files: Sequence[LandingFile]) -> Batch:
@@ -279,11 +198,11 @@ def collected_batch(session: SparkSession, stream: Stream, driver_rows: pa.Table
         With every file that changed meanwhile, or has undeclared columns.
 
     """
-    _raise_problems(stream, changed_file_problems(stream.landing, files))
+    raise_problems(stream, changed_file_problems(stream.landing, files))
     if stream.format in SELF_NAMING_FORMATS:
         with_unknown_columns = driver_rows.filter(pc.equal(driver_rows["_fate"], "unknown_columns"))
         messages = dict(zip(with_unknown_columns["_file"].to_pylist(), with_unknown_columns["_message"].to_pylist(), strict=True))
-        _raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in messages.items()])
+        raise_problems(stream, [_unknown_columns_problem(stream, file, message) for file, message in messages.items()])
     return Batch(None, _counted_in_driver(driver_rows), driver_rows=driver_rows, open_session=lambda: session)
 
 
@@ -328,68 +247,6 @@ def placed_batch(rows: DataFrame | pa.Table, open_session: Callable[[], SparkSes
 
 def _placed_counts(summary: Iterable[Sequence[Any]]) -> BatchCounts:
     return summed_counts((fate, False, cell, block, None, count, 0, 0) for fate, cell, block, count in summary)
-
-
-def _raise_problems(stream: Stream, problems: Sequence[FileProblem]) -> None:
-    if problems:
-        raise UnreadableFilesError(stream.name, problems)
-
-
-def _classified_by_cached_plan(source: BatchSource) -> DataFrame:
-    """Return the rows of :func:`_classified`; the plan comes from the cache if a stream was read in the same way before."""
-    session, stream, layout, deferred = source.session, source.stream, source.layout, source.taken
-    move = replace(source.move, carried=True)
-    records = read_records(session, stream, source.groups)
-    shapes = tuple(record.shape for record in records)
-    key = (reading_rules(stream), layout, move.rules, shapes, deferred is not None)
-
-    def made(sources: Sequence[DataFrame]) -> DataFrame:
-        parts = [typed_rows(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
-        read_rows = _without_deferred_rows(declared_rows(session, stream, parts))
-        return classify(read_rows if deferred is None else read_rows.unionByName(sources[-1]), stream, layout, move)
-
-    if not records and deferred is not None:
-        return classify(_with_values(_deferred_as_read(deferred, stream), move), stream, layout, move)
-    sources = [_records_with_values(record, session, move) for record in records]
-    if deferred is not None:
-        sources.append(planned(_with_values(_deferred_as_read(deferred, stream), move)))
-    return prepared(key, sources, made)
-
-
-def _with_values(rows: DataFrame, move: WindowMove) -> DataFrame:
-    return rows.withColumn("_zero", F.expr(move.values))
-
-
-def _records_with_values(records: FileRecords, session: SparkSession, move: WindowMove) -> PlannedRows:
-    """Return records with the values that change from one update to the next; the plan comes from the cache, too."""
-    if records.key is None:
-        return planned(_with_values(records.rows, move))
-    return scanned(FileScan(session, records.paths, records.read, records.key, "_zero", move.numbers))
-
-
-def _classified(source: BatchSource, most_rows: int | None) -> DataFrame:
-    stream, deferred = source.stream, source.taken
-    read_rows = read_files(source.session, stream, source.groups)
-    rows = _without_deferred_rows(read_rows if most_rows is None else read_rows.limit(most_rows))
-    rows = rows if deferred is None else rows.unionByName(_deferred_as_read(deferred, stream))
-    return classify(rows, stream, source.layout, source.move)
-
-
-def _without_deferred_rows(rows: DataFrame) -> DataFrame:
-    return rows.selectExpr(
-        "*", "false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"
-    )
-
-
-def _deferred_as_read(deferred: DataFrame, stream: Stream) -> DataFrame:
-    """Return rows of the deferred table with the columns of rows that are read from files."""
-    return deferred.selectExpr(
-        *[quoted(column.name) for column in stream.columns],
-        *[f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
-        "true AS _taken",
-        "_file AS _taken_file",
-        "_record AS _taken_record",
-    )
 
 
 def _counted_by_spark(rows: DataFrame) -> BatchCounts:

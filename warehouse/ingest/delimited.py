@@ -56,13 +56,15 @@ def delimited_records(
     """Yield the fields of files with one header as text, grouped by the way in which they are read."""
     if stream.format in LINE_FORMATS:
         names = line_names(stream, header)
-        read = partial(line_records, session, stream, names)
-        yield FileRecords(paths_of(stream, files), read, DelimitedShape(names, None), (reading_rules(stream), names))
+        paths = paths_of(stream, files)
+        read = partial(line_records, session, stream, names, paths)
+        yield FileRecords(paths, read, DelimitedShape(names, None), (reading_rules(stream), names))
         return
     for shape, members in _by_shape(stream, header, files).items():
         reader = _checked_fields if shape.doubtful else _fields
         key = (stream.format, stream.options, stream.max_record, shape)
-        yield FileRecords(paths_of(stream, members), partial(reader, session, stream, shape), shape, key)
+        paths = paths_of(stream, members)
+        yield FileRecords(paths, partial(reader, session, stream, shape, paths), shape, key)
 
 
 def _by_shape(stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> dict[DelimitedShape, list[LandingFile]]:

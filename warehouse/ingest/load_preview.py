@@ -10,14 +10,15 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import classified_rows, prepare_batch
+from warehouse.ingest.batch import prepare_batch
+from warehouse.ingest.batch_source import classified_rows
 from warehouse.ingest.classify import ACCEPTED_FATES
 from warehouse.ingest.record_parts import reading_rules
 from warehouse.ingest.size_estimates import small_enough_for_driver
 
 if TYPE_CHECKING:
-    from warehouse.ingest.batch import BatchSource
     from warehouse.ingest.batch_counts import BatchCounts
+    from warehouse.ingest.batch_source import BatchSource
 
 __all__ = ["ClassifiedRows", "FirstBuildPreview", "SampledRow", "preview_first_build", "sample_rows"]
 

@@ -79,7 +79,7 @@ def read_files(
                 parts.extend(read_columnar(session, stream, readable))
     else:
         records = read_records(session, stream, groups)
-        parts = [typed_rows(record.rows, stream, record.shape) for record in records]
+        parts = [typed_rows(record.read(), stream, record.shape) for record in records]
     return declared_rows(session, stream, parts)
 
 
@@ -214,7 +214,8 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     whole_files = [file for file in files if is_read_whole(stream, file)]
     plain = [file for file in files if file not in whole_files] if whole_files else files
     if plain:
-        yield FileRecords(paths_of(stream, plain), partial(_read_lines, session), None, "lines of JSON")
+        paths = paths_of(stream, plain)
+        yield FileRecords(paths, partial(_read_lines, session, paths), None, "lines of JSON")
     if whole_files:
         read = partial(_whole_texts, session, stream, whole_files)
         yield FileRecords(paths_of(stream, whole_files), read, None, None)
@@ -229,7 +230,7 @@ def _read_lines(session: SparkSession, paths: list[str]) -> DataFrame:
     return lines.selectExpr("value", *RECORD_POSITION)
 
 
-def _whole_texts(session: SparkSession, stream: Stream, files: Sequence[LandingFile], _: list[str]) -> DataFrame:
+def _whole_texts(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
     """Return the text of each object of files that are read whole."""
     texts = _texts(session)
     exact = [file for file in files if needs_exact_decimals(stream, file)]

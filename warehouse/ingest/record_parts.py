@@ -49,23 +49,19 @@ class FileRecords:
     paths
         The files.
     read
-        Reads files in the way in which these are read.
+        Returns the records as a frame.
     shape
         How records are made of lines; None for JSON.
     key
-        Everything on which ``read`` depends, so that other files can be read by its plan; None: on the files, too.
+        Everything on which the frame depends besides the paths, so that its plan can read other files; None: it also depends on
+        what is in the files.
 
     """
 
     paths: list[str]
-    read: Callable[[list[str]], DataFrame]
+    read: Callable[[], DataFrame]
     shape: DelimitedShape | None
     key: Hashable | None
-
-    @property
-    def rows(self) -> DataFrame:
-        """The records."""
-        return self.read(self.paths)
 
 
 @dataclass(frozen=True)

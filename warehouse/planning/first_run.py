@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
-from warehouse.ingest.batch import BatchSource
+from warehouse.ingest.batch_source import BatchSource
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.expression_checks import check_expressions, needs_no_check

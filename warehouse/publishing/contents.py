@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
 
 __all__ = [
+    "FORM",
     "ROOT_VARIABLE",
     "Contents",
     "Definitions",
@@ -47,6 +48,11 @@ __all__ = [
 ROOT_VARIABLE = "stream_wh_root"
 """The variable that names the warehouse's directory when it has been moved or copied."""
 
+FORM = 2
+"""The form of the definitions, which the file records in the macro ``_form()``: a file of another form was made by another build.
+
+A change of the definitions' text needs another number.
+"""
 _SCHEMAS = ("main", SYSTEM_SCHEMA)
 _WINDOW_TIME = "main._window_time()"
 _COMMENTS = {
@@ -188,6 +194,7 @@ def _statements(contents: Contents, catalog: str, former: Definitions, definitio
     root = literal(contents.root)
     yield f"CREATE OR REPLACE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
     yield f"CREATE OR REPLACE MACRO {_WINDOW_TIME} AS {instant(contents.window_time)}"
+    yield f"CREATE OR REPLACE MACRO main._form() AS {FORM}"
     yield f"CREATE SCHEMA IF NOT EXISTS {catalog}.{SYSTEM_SCHEMA}"
     macros_of = {}
     for table in contents.tables:

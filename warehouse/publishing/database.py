@@ -20,7 +20,7 @@ import duckdb
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import StorageFailedError
-from warehouse.publishing.contents import contents_of, fill_database
+from warehouse.publishing.contents import FORM, contents_of, fill_database
 from warehouse.serving.engine import Resources, kept_connection
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
@@ -114,7 +114,7 @@ def replace_database(root: Path, epoch: Epoch, *, observer: Observer = nobody, r
 
 
 def replace_database_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
-    """Replace ``warehouse.duckdb`` if it is missing, cannot be opened, or was made for another epoch or another root."""
+    """Replace ``warehouse.duckdb`` if it is missing, cannot be opened, or was made for another epoch, root or form."""
     if newest is not None and store_of(root).local_paths and not _is_current(root.resolve(), newest):
         replace_database(root, newest, observer=observer, rebuild=True)
 
@@ -123,12 +123,12 @@ def _is_current(root: Path, epoch: Epoch) -> bool:
     try:
         with kept_connection(_ENGINE) as connection:
             attach_read_only(connection, root / DATABASE, _FORMER)
-            query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root()"
+            query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root(), {_FORMER}.main._form()"
             row = connection.execute(query).fetchone()
             connection.execute(f"DETACH {_FORMER}")
     except duckdb.Error:
         return False
-    return row == (epoch.number, str(root))
+    return row == (epoch.number, str(root), FORM)
 
 
 def attach_read_only(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:

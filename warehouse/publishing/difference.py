@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.epochs.journal import epoch_numbers
+from warehouse.publishing.contents import FORM
 from warehouse.publishing.database import DATABASE, attach_read_only, make_database
 from warehouse.serving.engine import Resources, connect
 from warehouse.storage.store import store_of
@@ -35,9 +36,13 @@ _ROOT_MACRO = "_root"
 
 @dataclass(frozen=True)
 class DatabaseDifference:
-    """A fault of the file; ``moved`` means that it was made for another directory, and nothing else was compared."""
+    """A fault of the file.
 
-    kind: Literal["missing", "damaged", "stale", "changed", "moved"]
+    ``moved``: it was made for another directory, and nothing else differs. ``other_build``: another build made it, and its
+    contents were not compared.
+    """
+
+    kind: Literal["missing", "damaged", "stale", "changed", "moved", "other_build"]
     message: str
 
 
@@ -57,11 +62,22 @@ def database_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
         newest = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchone()
         if newest != (epoch.number,):
             return DatabaseDifference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
+        if _form(connection) != FORM:
+            return DatabaseDifference("other_build", "another version of stream-wh made it, with other views")
         return _contents_difference(connection, root, epoch)
     except duckdb.Error as error:
         return DatabaseDifference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
     finally:
         connection.close()
+
+
+def _form(connection: duckdb.DuckDBPyConnection) -> int | None:
+    """Return the form of the definitions; None if the file records none, because a former build made it."""
+    try:
+        row = connection.execute(f"SELECT {_FOUND}.main._form()").fetchone()
+    except duckdb.CatalogException:
+        return None
+    return None if row is None else row[0]
 
 
 def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:

@@ -17,7 +17,8 @@ from warehouse.aggregates.synopses import ARRIVED
 from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.batch import BatchSource, prepare_batch
+from warehouse.ingest.batch import prepare_batch
+from warehouse.ingest.batch_source import BatchSource
 from warehouse.ingest.classify import WindowMove
 from warehouse.layout import slot_sql
 from warehouse.views.maintenance.placement import slots_of

@@ -13,7 +13,8 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, BatchSource, classified_rows, collected_batch, empty_batch, placed_batch, prepare_batch
+from warehouse.ingest.batch import Batch, collected_batch, empty_batch, placed_batch, prepare_batch
+from warehouse.ingest.batch_source import BatchSource, classified_rows
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.collected_rows import CollectRequest
 from warehouse.ingest.dialect import session_settings

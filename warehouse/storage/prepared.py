@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["JvmNames", "PlannedRows", "active_session", "jvm_names", "planned", "prepared"]
+__all__ = ["JvmNames", "PlanCache", "PlannedRows", "active_session", "jvm_names", "planned", "prepared"]
 
+P = TypeVar("P")
 _Java = Any
 """An object of the JVM."""
 _KEPT = 64
@@ -67,6 +68,33 @@ class _Plan:
     schema_text: str
 
 
+class PlanCache(Generic[P]):
+    """Plans by key; the plan that was not used for the longest time leaves when there are too many."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Hashable, P] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """Return the number of plans."""
+        return len(self._plans)
+
+    def get(self, key: Hashable) -> P | None:
+        """Return a plan."""
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is not None:
+                self._plans.move_to_end(key)
+            return plan
+
+    def put(self, key: Hashable, plan: P) -> None:
+        """Cache a plan."""
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > _KEPT:
+                self._plans.popitem(last=False)
+
+
 @dataclass(frozen=True)
 class PlannedRows:
     """Rows as a physical plan has them: objects of the JVM, and the schema as text."""
@@ -90,8 +118,7 @@ class JvmNames:
 
 
 _names: dict[Any, JvmNames] = {}
-_kept: OrderedDict[Hashable, _Plan] = OrderedDict()
-_keeping = Lock()
+_kept: PlanCache[_Plan] = PlanCache()
 _planned: WeakKeyDictionary[DataFrame, PlannedRows] = WeakKeyDictionary()
 """The rows of frames that were made from a cached plan, which need not be planned once more."""
 
@@ -121,10 +148,7 @@ def prepared(key: Hashable, sources: Sequence[PlannedRows], made: Callable[[Sequ
     """
     session = sources[0].session
     full_key = (id(session), tuple(source.schema_text for source in sources), key)
-    with _keeping:
-        plan = _kept.get(full_key)
-        if plan is not None:
-            _kept.move_to_end(full_key)
+    plan = _kept.get(full_key)
     if plan is None:
         frame = made([_frame(session, source.rows, source.schema) for source in sources])
         java: Any = frame._jdf  # noqa: SLF001 - as above
@@ -132,10 +156,7 @@ def prepared(key: Hashable, sources: Sequence[PlannedRows], made: Callable[[Sequ
         if sum(1 for _ in _placeholders(root)) != len(sources):
             return frame
         plan = _Plan(session, root, java.schema(), str(java.schema().json()))
-        with _keeping:
-            _kept[full_key] = plan
-            while len(_kept) > _KEPT:
-                _kept.popitem(last=False)
+        _kept.put(full_key, plan)
     with active_session(session):
         rows = _over(plan.root, iter(sources), jvm_names(session)).execute()
         frame = _frame(session, rows, plan.schema)

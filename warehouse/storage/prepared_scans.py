@@ -7,28 +7,20 @@ next update puts its own files into the node that scans them, and its own instan
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-
-from warehouse.storage.prepared import PlannedRows, active_session, jvm_names, planned
+from warehouse.storage.prepared import PlanCache, PlannedRows, active_session, jvm_names, planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.storage.prepared import JvmNames
-
 __all__ = ["FileScan", "scanned"]
 
 _Java = Any
 """An object of the JVM."""
-_KEPT = 64
-"""Plans that are kept at most."""
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _PROJECTION = "org.apache.spark.sql.execution.ProjectExec"
 _LITERAL = "org.apache.spark.sql.catalyst.expressions.Literal"
@@ -45,25 +37,20 @@ class FileScan:
     paths
         The files.
     read
-        Reads files: a frame that depends on the files, on ``key`` and on settings of the session only.
+        Returns the rows as a frame, which depends only on the paths, the numbers, ``key`` and settings of the session.
     key
         Everything else on which the frame depends.
     column, numbers
-        The name of the column, and the array that it has in each row; a column of that name is replaced.
+        The name of the column, and the array that it has in each row.
 
     """
 
     session: SparkSession
     paths: list[str]
-    read: Callable[[list[str]], DataFrame]
+    read: Callable[[], DataFrame]
     key: Hashable
     column: str
     numbers: tuple[int, ...]
-
-    def frame(self) -> DataFrame:
-        """Return the rows as a frame that is planned anew."""
-        array = f"array({', '.join(f'{number}L' for number in self.numbers)})"
-        return self.read(self.paths).withColumn(self.column, F.expr(array))
 
 
 @dataclass(frozen=True)
@@ -77,23 +64,13 @@ class _Files:
 
 
 @dataclass(frozen=True)
-class _Projection:
-    """A projection with the column of numbers, the alias of this column, and its place."""
+class _NodeAbove:
+    """A node of a plan above the scan. The projection that makes the column of numbers has the columns, their place and alias."""
 
     node: _Java
-    columns: _Java
-    place: int
-    alias: _Java
-
-
-@dataclass(frozen=True)
-class _ScanNode:
-    """A node of a physical plan: what changes in it, and its child, if one below changes."""
-
-    java: _Java
-    files: _Files | None = None
-    projection: _Projection | None = None
-    child: _ScanNode | None = None
+    columns: _Java = None
+    place: int = 0
+    alias: _Java = None
 
 
 @dataclass(frozen=True)
@@ -112,17 +89,17 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _ScanPlan:
-    """A plan and its session, which lives as long: plans are found by its identity."""
+    """A plan, the nodes from the scan up, and its session, which lives as long: plans are found by its identity."""
 
     session: SparkSession
-    root: _ScanNode
+    files: _Files
+    above: tuple[_NodeAbove, ...]
     schema: _Java
     schema_text: str
     classes: _Classes
 
 
-_kept: OrderedDict[Hashable, _ScanPlan] = OrderedDict()
-_keeping = Lock()
+_kept: PlanCache[_ScanPlan] = PlanCache()
 
 
 def scanned(scan: FileScan) -> PlannedRows:
@@ -135,26 +112,22 @@ def scanned(scan: FileScan) -> PlannedRows:
 
     """
     key = (id(scan.session), scan.column, len(scan.numbers), scan.key)
-    with _keeping:
-        plan = _kept.get(key)
-        if plan is not None:
-            _kept.move_to_end(key)
+    plan = _kept.get(key)
     if plan is not None:
         with active_session(scan.session):
-            files = _index(scan, plan)
-            if files is not None:
-                java = _over(plan.root, files, _numbers(scan, plan), jvm_names(scan.session))
-                return PlannedRows(scan.session, java.execute(), plan.schema, plan.schema_text)
-    frame = scan.frame()
-    rows = planned(frame)
+            index = _index(scan, plan)
+            if index is not None:
+                rows = _over(plan, index, _numbers(scan, plan)).execute()
+                return PlannedRows(scan.session, rows, plan.schema, plan.schema_text)
+    frame = scan.read()
+    planned_rows = planned(frame)
     if plan is None:
-        root = _node(frame._jdf.queryExecution().executedPlan(), scan.column)  # noqa: SLF001 - PySpark has no plans
-        if root is not None and _is_whole(root):
-            with _keeping:
-                _kept[key] = _ScanPlan(scan.session, root, rows.schema, rows.schema_text, _classes(scan.session))
-                while len(_kept) > _KEPT:
-                    _kept.popitem(last=False)
-    return rows
+        physical = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - PySpark has no plans
+        files, above = _nodes(physical, scan.column)
+        if files is not None and sum(node.alias is not None for node in above) == 1:
+            schema, text = planned_rows.schema, planned_rows.schema_text
+            _kept.put(key, _ScanPlan(scan.session, files, above, schema, text, _classes(scan.session)))
+    return planned_rows
 
 
 def _classes(session: SparkSession) -> _Classes:
@@ -177,10 +150,9 @@ def _classes(session: SparkSession) -> _Classes:
     )
 
 
-def _node(java: _Java, column: str) -> _ScanNode | None:
-    """Return a node of a plan if the scan of files is below it, else None."""
-    name = java.getClass().getName()
-    if name == _SCAN:
+def _nodes(java: _Java, column: str) -> tuple[_Files | None, tuple[_NodeAbove, ...]]:
+    """Return the scan of files below a node, and the nodes from it up to this one; None if the plan is no chain of nodes."""
+    if java.getClass().getName() == _SCAN:
         relation = java.relation()
         others = (
             java.stream(), java.output(), java.requiredSchema(), java.partitionFilters(), java.optionalBucketSet(),
@@ -190,40 +162,28 @@ def _node(java: _Java, column: str) -> _ScanNode | None:
             relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(), relation.options(),
             relation.sparkSession(),
         )  # fmt: skip
-        return _ScanNode(java, files=_Files(java, others, relation, of_relation))
+        return _Files(java, others, relation, of_relation), ()
     children = java.children()
     if children.size() != 1:
-        return None
-    child = _node(children.apply(0), column)
-    return None if child is None else _ScanNode(java, None, _projection(java, name, column), child)
+        return None, ()
+    files, below = _nodes(children.apply(0), column)
+    return files, (*below, _node_above(java, column))
 
 
-def _projection(java: _Java, name: str, column: str) -> _Projection | None:
-    if name != _PROJECTION:
-        return None
-    columns = java.projectList()
-    for place in range(columns.size()):
-        alias = columns.apply(place)
-        if alias.name() == column and alias.children().size() == 1 and alias.child().getClass().getName() == _LITERAL:
-            return _Projection(java, columns, place, alias)
-    return None
-
-
-def _is_whole(root: _ScanNode) -> bool:
-    """Whether exactly one node has the column of numbers as a literal, so that all that changes can be replaced."""
-    found, node = 0, root
-    while node.child is not None:
-        found, node = found + (node.projection is not None), node.child
-    return found == 1
+def _node_above(java: _Java, column: str) -> _NodeAbove:
+    if java.getClass().getName() == _PROJECTION:
+        columns = java.projectList()
+        for place in range(columns.size()):
+            alias = columns.apply(place)
+            if alias.name() == column and alias.children().size() == 1 and alias.child().getClass().getName() == _LITERAL:
+                return _NodeAbove(java, columns, place, alias)
+    return _NodeAbove(java)
 
 
 def _index(scan: FileScan, plan: _ScanPlan) -> _Java | None:
     """Return Spark's list of the files; None if it lacks some, so that Spark says what is the matter."""
-    session, classes, node = scan.session, plan.classes, plan.root
-    while node.child is not None:
-        node = node.child
-    options = node.files.relation.options() if node.files else None
-    java: Any = session._jsparkSession  # noqa: SLF001 - as above
+    classes, options = plan.classes, plan.files.relation.options()
+    java: Any = scan.session._jsparkSession  # noqa: SLF001 - as above
     configuration = java.sessionState().newHadoopConf()
     check_empty, check_exists, globs, threads = False, False, False, 1  # the list shows what is missing
     paths = classes.source.checkAndGlobPathIfNecessary(
@@ -242,16 +202,14 @@ def _numbers(scan: FileScan, plan: _ScanPlan) -> _Java:
     return plan.classes.literal(plan.classes.arrays.fromPrimitiveArray(values), plan.classes.array_type)
 
 
-def _over(node: _ScanNode, index: _Java, numbers: _Java, names: JvmNames) -> _Java:
-    """Return a node of a plan over other files, with other numbers."""
-    if node.files is not None:
-        files = node.files
-        return files.node.copy(files.relation.copy(index, *files.of_relation), *files.others)
-    if node.child is None:
-        return node.java
-    child = _over(node.child, index, numbers, names)
-    if node.projection is None:
-        return node.java.withNewChildren(names.listed(child))
-    projection = node.projection
-    alias = projection.alias.withNewChildren(names.listed(numbers))
-    return projection.node.copy(projection.columns.updated(projection.place, alias), child)
+def _over(plan: _ScanPlan, index: _Java, numbers: _Java) -> _Java:
+    """Return the plan over other files, with other numbers."""
+    files, names = plan.files, jvm_names(plan.session)
+    java = files.node.copy(files.relation.copy(index, *files.of_relation), *files.others)
+    for above in plan.above:
+        if above.alias is None:
+            java = above.node.withNewChildren(names.listed(java))
+        else:
+            alias = above.alias.withNewChildren(names.listed(numbers))
+            java = above.node.copy(above.columns.updated(above.place, alias), java)
+    return java

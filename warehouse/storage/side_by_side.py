@@ -63,7 +63,7 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         wait(futures)
     finally:
         numbers.clear()
-        wait(futures)
+        wait([future for future in futures if not future.cancel()])
     for future in futures:
         future.result()
     if errors:
