@@ -148,6 +148,13 @@ FILES = {
         lambda path: _objects(path, lambda row: {"host": f"h{row % 9}", "ts": str(_since_1970(row)), "v": -row}),
         "host", "ts", None, (("v", "bigint"),),
     ),
+    "from_to.jsonl": Odd(
+        lambda path: _objects(
+            path, lambda row: {"ip": f"10.0.0.{row % 9}", "from": _since_1970(row), "to": _since_1970(row) + 600 + row,
+                               "to_account": 2_000_000_000 + row},
+        ),
+        "ip", "`from`", "`to`", (("to_account", "bigint"),),
+    ),
     **{
         f"epoch_{size}.csv": Odd(
             lambda path, size=size: _counted(path, size), "host", "ts", "nullif(expires_at, timestamp_seconds(0))", endless=True

@@ -148,13 +148,14 @@ def year_format(connection: DuckDBPyConnection, source: str) -> str | None:
 def _epoch_unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: bool) -> str | None:
     """Return the unit of a column of times since 1970, from its range, and from its name if the file has other times."""
     named_as_time = is_named_as_time(source)
+    is_named = named_as_time or EXPIRY_NAME.fullmatch(snake_case(source)) is not None  # `to`, but not `to_account`
     column = quoted(source)
     if sql == "string" and named_as_time:
         digits = f"count(*) FILTER (regexp_matches(CAST({column} AS VARCHAR), '{_DIGITS}')), count({column})"
         matching, filled = _row(connection, f"SELECT {digits} FROM sample")
         if not filled or matching != filled:
             return None
-    elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not named_as_time):
+    elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not is_named):
         return None
     number = f"nullif({column}::DOUBLE, 0)" if _is_named_as_end(source) else f"{column}::DOUBLE"  # 0: it has no end
     low, high = _row(connection, f"SELECT min({number}), max({number}) FROM sample")
