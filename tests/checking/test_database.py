@@ -71,12 +71,16 @@ def test_a_warehouse_that_was_moved_has_a_note(damaged: Project) -> None:
 
 @pytest.mark.parametrize("form", [None, FORM + 1])
 def test_a_file_of_another_build_has_a_note(damaged: Project, form: int | None) -> None:
-    """Tools read it as before; an update makes it again even if nothing else is to do."""
+    """Tools read it as before, unless it was moved, too; an update makes it again even if nothing else is to do."""
     (damaged.root / DATABASE).chmod(0o644)
     with duckdb.connect(str(damaged.root / DATABASE)) as connection:
         connection.execute("DROP MACRO _form" if form is None else f"CREATE OR REPLACE MACRO _form() AS {form}")
         connection.execute("CREATE OR REPLACE VIEW a AS SELECT 'another text' AS k")
     (finding,) = check(damaged.root, rows=False).findings
     assert (finding.severity, finding.code, finding.repair) == ("note", "database_other_build", "repair")
+    moved = damaged.root.rename(damaged.directory / "elsewhere")
+    (finding,) = check(moved, rows=False).findings
+    assert (finding.severity, finding.code) == ("note", "database_moved")
+    moved.rename(damaged.root)
     assert not damaged.update((damaged.epoch.window_time - at(0)) / HOUR).epochs
     assert check(damaged.root, rows=False).findings == ()

@@ -38,8 +38,8 @@ _ROOT_MACRO = "_root"
 class DatabaseDifference:
     """A fault of the file.
 
-    ``moved``: it was made for another directory, and nothing else differs. ``other_build``: another build made it, and its
-    contents were not compared.
+    ``moved``: it was made for another directory. ``other_build``: another build made it in this directory, and its contents were
+    not compared; neither were they if another build made a moved file.
     """
 
     kind: Literal["missing", "damaged", "stale", "changed", "moved", "other_build"]
@@ -63,8 +63,9 @@ def database_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
         if newest != (epoch.number,):
             return DatabaseDifference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
         if _form(connection) != FORM:
-            return DatabaseDifference("other_build", "another version of stream-wh made it, with other views")
-        return _contents_difference(connection, root, epoch)
+            message = "another version of stream-wh made it, with other views"
+            return _moved(connection, root) or DatabaseDifference("other_build", message)
+        return _contents_difference(connection, root, epoch) or _moved(connection, root)
     except duckdb.Error as error:
         return DatabaseDifference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
     finally:
@@ -90,6 +91,10 @@ def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoc
         connection.execute(f"DETACH {_EXPECTED}")
     if changed is not None:
         return DatabaseDifference("changed", f"its {changed} not as epoch {epoch.number} makes them")
+    return None
+
+
+def _moved(connection: duckdb.DuckDBPyConnection, root: Path) -> DatabaseDifference | None:
     made_for = connection.execute(f"SELECT {_FOUND}.main._root()").fetchone()
     if made_for != (str(root),):
         return DatabaseDifference("moved", f"it was made for {made_for[0] if made_for else None}, where its views look for files")
