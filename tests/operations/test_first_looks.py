@@ -8,7 +8,7 @@ import pytest
 
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import EmptyFirstRunError
-from warehouse.ingest import batch
+from warehouse.ingest import batch_source
 from warehouse.operations.window_times import UpdateOptions
 from warehouse.planning import first_run
 
@@ -27,13 +27,13 @@ LINES = csv(row("live", 0.5, 4), row("waits", 2.5, 4), row("dead", 0.2, 0.6), ro
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the streams whose files were read, in order."""
     names: list[str] = []
-    plain = batch.read_records
+    plain = batch_source.read_records
 
     def counted(session: Any, of: Any, groups: Any) -> Any:  # noqa: ANN401 - passed on
         names.append(of.name)
         return plain(session, of, groups)
 
-    monkeypatch.setattr(batch, "read_records", counted)
+    monkeypatch.setattr(batch_source, "read_records", counted)
     return names
 
 

@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     updated(project, 1)
     reached: Counter[str] = Counter()
     slot, typical, killed = 1, 0.02, 0
-    while killed < options.kills:
+    while killed < options.kills or (len(reached) < 3 and killed < 10 * options.kills):  # longer until each state was seen
         slot += 1
         before = (newest_epoch(project.root) or read_epoch(project.root, 0)).number
         child = os.fork()
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assert status == 0, "the update failed"
             typical = 0.8 * typical + 0.2 * (time.monotonic() - started)
             continue
-        typical *= 1.01
+        typical *= 1.02  # a guess that is too short on a busy machine is soon long enough
         killed += 1
         reached[checked(project, before, slot)] += 1
     last = newest_epoch(project.root)

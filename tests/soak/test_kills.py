@@ -83,5 +83,5 @@ def test_records_killed_at_random_times(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
-    assert summary["kills"] == 100
+    assert summary["kills"] >= 100
     assert set(summary["reached"]) == {"nothing", "plan", "epoch"}
