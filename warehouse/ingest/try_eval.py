@@ -21,5 +21,5 @@ def try_eval(session: SparkSession, sql: str) -> SparkColumn:
     jvm: Any = session._jvm  # noqa: SLF001 - the only way to TryEval
     parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - same
     parsed = parser.parseExpression(f"named_struct('v', ({sql}))")
-    tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
-    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried))
+    tried = getattr(jvm, "org.apache.spark.sql.catalyst.expressions.TryEval")(parsed)  # one call; by its parts, seven
+    return Column(getattr(jvm, "org.apache.spark.sql.classic.ExpressionUtils").column(tried))

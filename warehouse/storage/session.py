@@ -351,7 +351,7 @@ def hold_lock(session: SparkSession, path: Path) -> None:
     if key in _held:
         return
     jvm: Any = session._jvm  # noqa: SLF001 - the gateway is the only way to the JVM's file locks
-    channel = jvm.java.io.RandomAccessFile(key, "rw").getChannel()
+    channel = getattr(jvm, "java.io.RandomAccessFile")(key, "rw").getChannel()  # one call; by its parts, four
     lock = channel.tryLock()
     if lock is None:
         raise LockHeldError("the Spark of another update that is still ending")
