@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,11 +13,11 @@ import duckdb
 from warehouse.epochs.journal import epoch_numbers
 from warehouse.publishing.contents import FORM
 from warehouse.publishing.database import DATABASE, attach_read_only, make_database
-from warehouse.serving.engine import Resources, connect
+from warehouse.serving.engine import Resources, kept_connection
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Mapping
 
     from warehouse.epochs.records import Epoch
 
@@ -56,20 +57,29 @@ def database_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
     root = root.resolve()
     if not (root / DATABASE).exists():
         return DatabaseDifference("missing", "the file is not there")
-    connection = connect(Resources(threads=1))
     try:
-        attach_read_only(connection, root / DATABASE, _FOUND)
-        newest = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchone()
-        if newest != (epoch.number,):
-            return DatabaseDifference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
-        if _form(connection) != FORM:
+        with _opened({root / DATABASE: _FOUND}) as connection:
+            stale = _stale(connection, epoch)
+            if stale is not None:
+                return stale
+            form, moved = _form(connection), _moved(connection, root)
+        if form != FORM:
             message = "another version of stream-wh made it, with other views"
-            return _moved(connection, root) or DatabaseDifference("other_build", message)
-        return _contents_difference(connection, root, epoch) or _moved(connection, root)
+            return moved or DatabaseDifference("other_build", message)
+        return _contents_difference(root, epoch) or moved
     except duckdb.Error as error:
         return DatabaseDifference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
-    finally:
-        connection.close()
+
+
+@contextmanager
+def _opened(databases: Mapping[Path, str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to database files, read-only, each under its name."""
+    with kept_connection(Resources(threads=1)) as connection:
+        for path, name in databases.items():
+            attach_read_only(connection, path, name)
+        yield connection
+        for name in databases.values():
+            connection.execute(f"DETACH {name}")
 
 
 def _form(connection: duckdb.DuckDBPyConnection) -> int | None:
@@ -81,17 +91,24 @@ def _form(connection: duckdb.DuckDBPyConnection) -> int | None:
     return None if row is None else row[0]
 
 
-def _contents_difference(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:
+def _contents_difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
     readable = [number for number in epoch_numbers(root) if number <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
         contents, _ = make_database(expected, root, epoch, rebuild=True)
-        attach_read_only(connection, expected, _EXPECTED)
-        changed = _changed_part(connection, contents.unreadable, readable[0])
-        connection.execute(f"DETACH {_EXPECTED}")
+        with _opened({root / DATABASE: _FOUND, expected: _EXPECTED}) as connection:
+            stale = _stale(connection, epoch)  # an update may have replaced it meanwhile
+            changed = None if stale else _changed_part(connection, contents.unreadable, readable[0])
     if changed is not None:
         return DatabaseDifference("changed", f"its {changed} not as epoch {epoch.number} makes them")
-    return None
+    return stale
+
+
+def _stale(connection: duckdb.DuckDBPyConnection, epoch: Epoch) -> DatabaseDifference | None:
+    (newest,) = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchall()[0]
+    if newest == epoch.number:
+        return None
+    return DatabaseDifference("stale", f"it is of epoch {newest}, the newest is {epoch.number}")
 
 
 def _moved(connection: duckdb.DuckDBPyConnection, root: Path) -> DatabaseDifference | None:
@@ -104,8 +121,8 @@ def _moved(connection: duckdb.DuckDBPyConnection, root: Path) -> DatabaseDiffere
 def _changed_part(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
     """Return the first part that differs, as the beginning of a message; None if all parts are equal."""
     for part, query in _PARTS.items():
-        definitions, expected = (_definitions(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
-        if definitions != expected:
+        found, expected = _definitions(connection, query, unreadable)
+        if found != expected:
             return f"{part} are"
     for table, column in (("_epochs", "number"), ("_files", "table_name"), ("_tables", "name")):
         if _rows_differ(connection, table, column, oldest, unreadable):
@@ -114,10 +131,14 @@ def _changed_part(connection: duckdb.DuckDBPyConnection, unreadable: Collection[
 
 
 def _definitions(
-    connection: duckdb.DuckDBPyConnection, query: str, catalog: str, unreadable: Collection[str]
-) -> list[tuple[object, ...]]:
-    rows = connection.execute(f"SELECT {query} WHERE database_name = '{catalog}' AND NOT internal").fetchall()
-    return sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _belongs_to(str(row[-1]), unreadable)), key=repr)
+    connection: duckdb.DuckDBPyConnection, query: str, unreadable: Collection[str]
+) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """Return definitions in the file and in the expected one; DuckDB lists those of all databases, its own too, at each query."""
+    names = f"database_name IN ('{_FOUND}', '{_EXPECTED}') AND NOT internal"
+    rows = connection.execute(f"SELECT database_name, {query} WHERE {names}").fetchall()
+    compared = sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _belongs_to(str(row[-1]), unreadable)), key=repr)
+    found, expected = ([row[1:] for row in compared if row[0] == name] for name in (_FOUND, _EXPECTED))
+    return found, expected
 
 
 def _belongs_to(name: str, tables: Collection[str]) -> bool:
