@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import exp
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from warehouse.layout.advice.work import UpdateWork, task_work
@@ -101,17 +101,20 @@ class FootprintSums:
             How many runs there are of each size; None: one of each.
 
         """
-        numbers = counts or [1.0] * len(sizes)
-        total = sum(size * count for size, count in zip(sizes, numbers, strict=True))
-        self.files.append(sum(count * self.expected_files(rows) for rows, count in zip(sizes, numbers, strict=True)))
+        import numpy as np  # noqa: PLC0415 - what plans without simulating does without
+
+        rows = np.asarray(sizes, dtype=float)
+        numbers = np.ones(len(rows)) if counts is None else np.asarray(counts, dtype=float)
+        total = float(rows @ numbers)
+        target = self.load.target_rows
+        self.files.append(float(numbers @ np.where(rows <= largest_file(target), 1.0 - np.exp(-rows), rows / target)))
         self.rows.append(total)
-        per_key = self.load.rows_per_key
-        share = [count * (1 - (1 - min(1.0, size / total)) ** per_key) for size, count in zip(sizes, numbers, strict=True)]
-        self.key_files.append(sum(share) if total else 0.0)
-        rows_of_cells = list(cells)
-        mean = fmean(rows_of_cells)
+        shares = np.minimum(1.0, rows / total) if total else rows
+        self.key_files.append(float(numbers @ (1 - (1 - shares) ** self.load.rows_per_key)))
+        of_cells = np.fromiter(cells, dtype=float)
+        mean = float(of_cells.mean())
         if mean:
-            self.spread = max(self.spread, pstdev(rows_of_cells, mean) / mean)
+            self.spread = max(self.spread, float(of_cells.std()) / mean)
 
     def expected_files(self, rows: float) -> float:
         """Return the expected number of files of a run that has ``rows`` rows on average; a run of few rows may have no file."""

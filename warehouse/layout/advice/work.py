@@ -6,7 +6,7 @@ task, as the writer does). It takes as long as its busiest task, so rows read ag
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from heapq import heapreplace
 from math import log2
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ class UpdateWork:
 
     def vector(self) -> tuple[float, ...]:
         """Return the values in the order of :meth:`names`."""
-        return astuple(self)
+        return tuple(getattr(self, name) for name in self.__match_args__)  # astuple copies each value
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class ProbeWork:
 
     def vector(self) -> tuple[float, ...]:
         """Return the values in the order of :meth:`names`."""
-        return astuple(self)
+        return tuple(getattr(self, name) for name in self.__match_args__)  # astuple copies each value
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
