@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,7 +33,7 @@ def erasure_plan_report(outlook: Outlook) -> Report:
     files = [str(path) for path in outlook.landing]
     lines = [f"would erase {step.rows} rows of {step.path}" for step in steps]
     if outlook.nothing:
-        lines = ["nothing to erase: no file under the root holds such a row"]
+        lines = _nothing_found(outlook)
     else:
         lines += [f"would build view {view} again" for view in views]
         lines += [f"would give up {_ended(view, rows)}; `stream-wh complete {view}` reports them" for view, rows in ended.items()]
@@ -62,9 +63,8 @@ def erasure_report(root: Path, outlook: Outlook, receipt: Receipt | None) -> Rep
     """Return the report of an erasure; exit code 4 while any file has a key."""
     if receipt is None:
         files = [str(path) for path in outlook.landing]
-        text = "nothing to erase: no file under the root holds such a row"
         record = {"rows": 0, "receipt": None, "landing": files}
-        return Report(record, (text, *_landing_lines(files)), exit_code=CHECK_FAILED if files else 0)
+        return Report(record, (*_nothing_found(outlook), *_landing_lines(files)), exit_code=CHECK_FAILED if files else 0)
     path = receipt_path(root, receipt.epoch)
     lines = [
         f"erased {receipt.rows} rows (epoch {receipt.epoch}); {receipt.epochs_retired} older epochs retired",
@@ -83,6 +83,15 @@ def erasure_report(root: Path, outlook: Outlook, receipt: Receipt | None) -> Rep
         exit_code=0 if receipt.whole else CHECK_FAILED,
         warnings=tuple(_elsewhere([trace.path for trace in receipt.proof.elsewhere])),
     )
+
+
+def _nothing_found(outlook: Outlook) -> list[str]:
+    """Return lines that name the keys as they were understood: a mistyped key is found nowhere, either."""
+    keys = outlook.plan.erasure.keys if outlook.plan.erasure else ()
+    texts = [json.dumps(key[0] if len(key) == 1 else key, ensure_ascii=False) for key in keys[:_SHOWN]]
+    others = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    text = "nothing to erase: no file under the root holds such a row"
+    return [text, f"looked for the key {', '.join(texts)}{others}"] if texts else [text]
 
 
 def _ended(view: str, rows: int) -> str:

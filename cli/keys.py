@@ -24,6 +24,9 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
     >>> positional_key("007", [KeyColumn("k", "VARCHAR")])
     ('007',)
     """
+    if text != text.strip("\r\n"):  # as the output of a command has it
+        how = "remove it, or give such a key to --keys-from as a line of JSON, in brackets"
+        raise UsageError(f"the key {json.dumps(text)} with a line break at its end or beginning; {how}")
     if len(columns) > 1 and _is_array(text):
         return parse_composite(text, columns)
     return (parse_key(text, columns[0].type),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,8 @@ def _keys(table: str | None, options: dict[str, Any]) -> Callable[[Sequence[KeyC
     def read_keys(columns: Sequence[KeyColumn]) -> list[tuple[Any, ...]]:
         from warehouse.cli.keys import keys_of_lines, positional_key  # noqa: PLC0415 - it imports the engine
 
+        for text in options["keys"]:
+            _require_no_column(text, columns)
         keys = [positional_key(text, columns) for text in options["keys"]]
         source = options["keys_from"]
         if source is not None:
@@ -84,3 +87,13 @@ def _keys(table: str | None, options: dict[str, Any]) -> Callable[[Sequence[KeyC
         return keys
 
     return read_keys
+
+
+def _require_no_column(text: str, columns: Sequence[KeyColumn]) -> None:
+    """Refuse ``column=key``, which `probe --key` takes: no row would be found, and nothing erased."""
+    name, sign, key = text.partition("=")
+    if sign and name.lower() in {column.name.lower() for column in columns}:
+        given = f"--key {shlex.quote(key)}" if len(columns) == 1 else "a JSON array of its parts"
+        raise click.UsageError(
+            f'--key takes the key without the name of its column: {given}; a key that begins with "{name}=" goes to --keys-from'
+        )

@@ -45,6 +45,16 @@ def test_encodings_and_decimal_commas(tmp_path: Path, written: bytes | str, enco
     assert ("(?) encoding" in catalog.file.read_text()) == (encoding in ("ISO-8859-1", "windows-1252"))
 
 
+def test_addresses_beside_decimal_commas_are_no_numbers(tmp_path: Path) -> None:
+    """Points between groups of three digits alone separate thousands."""
+    source = tmp_path / "leases.csv"
+    lines = [f"10.0.0.{i};1.23{i};2024-05-01 0{i}:00:00;{i},5" for i in range(1, 9)]
+    source.write_text("\n".join(["host;bytes;start;load", *lines]))
+    columns = proposed(source).streams[0].columns
+    types = {"host": "string", "bytes": "bigint", "start": "timestamp", "load": "double"}
+    assert {column.name: column.type for column in columns} == types
+
+
 @pytest.mark.parametrize(
     ("before", "after", "comment"),
     [("# made by a logger\n# 9 values\n", "", "#"), ("% one note, alone\n", "", "%"), ("", "# end\n", "#"), ("", "", None)],

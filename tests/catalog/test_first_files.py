@@ -229,3 +229,12 @@ def test_an_array_of_objects(tmp_path: Path, ending: str) -> None:
     source.write_bytes(COMPRESS[ending](text.encode() + b" " * 16_000_000))
     with pytest.raises(UsageError, match=r"`jq -c '\.\[\]'`"):
         propose(source)
+
+
+def test_rows_without_an_end_do_not_shorten_lives(tmp_path: Path) -> None:
+    """The quartiles are of rows that end."""
+    source = tmp_path / "leases.csv"
+    ends = [f"2024-05-0{i + 2}T00:00:00Z" if i % 2 else "" for i in range(1, 8)]
+    source.write_text("host,start,end\n" + "".join(f"h{i},2024-05-0{i}T00:00:00Z,{end}\n" for i, end in enumerate(ends, 1)))
+    (lives,) = sniff(source).gaps.values()
+    assert set(lives) == {2 * 86_400 * 1_000_000}

@@ -135,3 +135,18 @@ def test_status_tells_of_dead_rows_that_are_overdue(project: Project, invoke: Ca
     check = invoke("-C", str(project.directory), "check", "-o", "json")
     assert check.code == 4
     assert [finding["code"] for finding in json.loads(check.out)] == ["erase_overdue"]
+
+
+def test_a_key_that_is_found_nowhere_is_shown_as_it_was_understood(erase: Callable[..., Ended]) -> None:
+    """A mistyped key is no proof; the form that `probe` takes is refused, since it would be looked for as it stands."""
+    ended = erase("a", "--key", "Gone 7", "--yes")
+    assert ended.code == 0
+    assert 'looked for the key "Gone 7"' in ended.err
+    foreseen = erase("a", "--key", "Gone 7", "--dry-run")
+    assert 'looked for the key "Gone 7"' in foreseen.out + foreseen.err
+    for arguments in (("--key", "k=Gone7", "--yes"), ("--key", "K=Gone7", "--dry-run"), ("--key", "b", "--key", "k=Gone7", "--yes")):
+        refused = erase("a", *arguments)
+        assert refused.code == 2
+        assert "--key Gone7" in refused.err
+    broken = erase("a", "--key", "Gone7\r", "--yes")
+    assert (broken.code, "line break" in broken.err) == (2, True)

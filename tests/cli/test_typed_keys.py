@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,16 @@ def test_a_positional_key_is_parsed_by_the_type_of_the_column() -> None:
     assert positional_key('["a"]', ONE) == ('["a"]',)
     with pytest.raises(UsageError, match="BIGINT"):
         positional_key("x", NUMBER)
+
+
+@pytest.mark.parametrize("text", ["x\r", "x\n", "\r\nx"])
+def test_a_key_with_a_line_break_is_refused(text: str) -> None:
+    """Output of commands has them at the end of a line; no row would be found, without a word."""
+    for columns in (ONE, TWO):
+        with pytest.raises(UsageError, match="line break"):
+            positional_key(text, columns)
+    source = io.BytesIO(json.dumps([text]).encode())
+    assert list(keys_of_lines(SimpleNamespace(open=lambda _: source), ONE)) == [(text,)]
 
 
 def test_a_composite_key_is_a_json_array_or_a_prefix() -> None:

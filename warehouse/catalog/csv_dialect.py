@@ -29,6 +29,7 @@ __all__ = [
     "SAMPLE",
     "CsvDialect",
     "csv_dialect",
+    "false_numbers",
     "literal_path",
     "misfitting_records",
     "times_that_need_a_pattern",
@@ -121,7 +122,7 @@ def csv_dialect(
     parameters = {"file": literal_path(path)}
     lines = _head(path).decode(errors="replace").splitlines()
     comment = None if known_arguments else _leading_comment(lines)
-    arguments = known_arguments if strict else f"{known_arguments}, strict_mode = false"
+    arguments = f"{known_arguments}, hive_partitioning = false{'' if strict else ', strict_mode = false'}"
     arguments += f", comment = {literal(comment)}" if comment else ""
     spaced = None if known_arguments else space_delimited(lines, comment)
     arguments += spaced.arguments if spaced else ""
@@ -266,6 +267,18 @@ def times_that_need_a_pattern(connection: DuckDBPyConnection, dialect: CsvDialec
         (other,) = connection.execute(query, parameters).fetchone() or (0,)
         columns += [name] if other else []
     return columns
+
+
+def false_numbers(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:
+    """Return the columns of the table ``sample`` that are numbers for DuckDB alone: points between any digits, as in 10.0.0.1."""
+    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
+    names = [name for name, kind in described if kind in _NUMBERS]
+    if not names or "decimal" not in dict(dialect.options):
+        return []
+    fits = (f"bool_and(regexp_full_match(trim({quoted(name)}), {literal(_NUMBER_WITH_COMMA)}))" for name in names)
+    texts_query = f"({dialect.query.removesuffix(')')}, all_varchar = true) LIMIT {SAMPLE})"
+    row = connection.execute(f"SELECT {', '.join(fits)} FROM {texts_query}", dialect.parameters).fetchone() or ()
+    return [name for name, fit in zip(names, row, strict=True) if fit is False]
 
 
 def literal_path(source: Path) -> str:

@@ -91,7 +91,7 @@ def proposal(source: Path, choices: InitOptions | None = None, now: int | None =
     folder = folder_of(source) if source.is_dir() else None
     name = _stream_name(source)
     source = source if folder is None else folder.sample
-    sniffed = sniff(source)
+    sniffed = sniff(source, {} if folder is None else folder.columns)
     if choices.arrival is not None and choices.arrival.strip("`") != "ts":
         sniffed = sniffed.with_column_renamed("ts", "ts_value")  # ts is the arrival time
     sniffed = _chosen(sniffed, choices)
@@ -102,7 +102,8 @@ def proposal(source: Path, choices: InitOptions | None = None, now: int | None =
     if times.expires is not None and not times.lifetimes:
         times = replace(times, lifetimes=lifetimes(sniffed, times.arrival, times.expires))
     parts = [part for column in sniffed.combined for part in column.parts]
-    key = proposed_key(usable, (*times.columns, *parts), sniffed.rows)
+    of_rows = [column for column in usable if column.name not in sniffed.partitions]
+    key = proposed_key(of_rows or usable, (*times.columns, *parts), sniffed.rows)
     if choices.key:
         key = ProposedKey(tuple(column_named(key_name, usable, "--key").name for key_name in choices.key))
     grid = _grid(times, choices, now)

@@ -71,6 +71,7 @@ def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
         "",
         *_landing_lines(parts, file),
         f"files = {_text('*' + sniffed.endings)}",
+        *_partition_lines(sniffed),
         f"format = {_text(sniffed.format)}",
     ]
     if sniffed.options:
@@ -104,6 +105,14 @@ def _landing_lines(parts: ProposalParts, file: str) -> Iterator[str]:
         yield "# write it elsewhere and move it in when it is whole."
     yield f"[streams.{parts.name}]"
     yield f"landing = {_text(landing)}"
+
+
+def _partition_lines(sniffed: SniffedFile) -> list[str]:
+    declared = {column.name for column in sniffed.columns if column.type}
+    names = [name for name in sniffed.partitions if name in declared]
+    if not names:
+        return []
+    return [_line(f"partitions = {_text(names)}", "columns whose values are the names of folders, NAME=VALUE")]
 
 
 def _key_lines(key: ProposedKey, choices: InitOptions) -> Iterator[str]:

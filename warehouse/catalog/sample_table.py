@@ -13,6 +13,7 @@ from warehouse.catalog.csv_dialect import (
     SAMPLE,
     CsvDialect,
     csv_dialect,
+    false_numbers,
     literal_path,
     misfitting_records,
     times_that_need_a_pattern,
@@ -93,7 +94,7 @@ def make_sample_table(
         return replace(dialect, options=(*log[1], *dialect.options)), unfit
     if kind == "json":
         return _json_sample(connection, source, _without_byte_order_mark(plain, folder / "unmarked.json")), _ALL_FIT
-    query = _zeek_query(plain, source) if kind == "zeek" else "SELECT * FROM read_parquet($file)"
+    query = _zeek_query(plain, source) if kind == "zeek" else "SELECT * FROM read_parquet($file, hive_partitioning = false)"
     dialect = _make_sample(connection, CsvDialect((), frozenset(), plain, query))
     if kind == "parquet":
         _require_loadable(source, plain)
@@ -103,7 +104,7 @@ def make_sample_table(
 def _json_sample(connection: DuckDBPyConnection, source: Path, plain: Path) -> CsvDialect:
     """Make the table ``sample`` of a JSON file; ``plain`` is the file, or a copy of its beginning, as DuckDB reads it."""
     form = _json_form(source)  # each record is one line to the warehouse, so it is here
-    query = f"SELECT * FROM read_json($file, format = '{form}')"
+    query = f"SELECT * FROM read_json($file, format = '{form}', hive_partitioning = false)"
     options = (("multiline", "true"),) if has_multiline_objects(source) else ()
     dialect = _make_sample(connection, CsvDialect(options, frozenset(), plain, query))
     if _is_map(connection):  # the objects have few fields in common
@@ -231,7 +232,7 @@ def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path, know
     parameters = {"file": literal_path(dialect.path)}
     if _has_line_breaks(connection):
         dialect = replace(dialect, options=(*dialect.options, ("multiline", "true")))
-    if texts := times_that_need_a_pattern(connection, dialect):
+    if texts := [*times_that_need_a_pattern(connection, dialect), *false_numbers(connection, dialect)]:
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
         connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", parameters)

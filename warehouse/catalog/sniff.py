@@ -37,7 +37,7 @@ from warehouse.layout.columns import is_reserved
 from warehouse.time import DAY, FIRST_INSTANT, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -48,6 +48,8 @@ __all__ = ["column_name", "is_amount", "sniff"]
 
 _TEXTS = ("csv", "json", *LINE_FORMATS)
 _NEARLY_ALL = 0.95
+_DAY = r"\d{4}-\d\d-\d\d"
+_WHOLE = r"0|-?[1-9]\d{0,17}"
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _MOST_BIGINT = 1 << 63
 _TIME_OF_DAY = (
@@ -57,8 +59,10 @@ _TIME_OF_DAY = (
 """Times of a day, and durations as programs log them, such as 12ms and 1m0.5s."""
 
 
-def sniff(source: Path) -> SniffedFile:
+def sniff(source: Path, folder_columns: Mapping[str, Sequence[str | None]] | None = None) -> SniffedFile:
     """Return the columns of a file, and the properties of their values in a sample.
+
+    ``folder_columns`` are the texts that folders give for columns; the first one is that of the file.
 
     Raises
     ------
@@ -68,6 +72,7 @@ def sniff(source: Path) -> SniffedFile:
     """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
+    given = folder_columns or {}
     kind, endings = format_of(source)
     log = log_format_of(source) if kind == "csv" else None
     kind = log[0] if log is not None else kind
@@ -77,6 +82,8 @@ def sniff(source: Path) -> SniffedFile:
             dialect, unfit = make_sample_table(connection, kind, log, source, Path(folder))
             if kind in ("json", *COLUMNAR):
                 flatten_objects(connection)
+            for name, texts in given.items():
+                _add_folder_column(connection, name, texts)
             columns = _columns(connection, kind, dialect)
             if kind == "parquet":
                 columns = _with_duration_units(columns, dialect.path)
@@ -87,9 +94,33 @@ def sniff(source: Path) -> SniffedFile:
             gaps = _gaps(connection, (*columns, *combined))
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
             sample = _sample_rows(connection, (*columns, *combined))
-            return SniffedFile(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit)
+            columns = tuple(replace(column, distinct=len(given.get(column.name, ())) or column.distinct) for column in columns)
+            return SniffedFile(
+                kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, combined, unfit, tuple(given)
+            )
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         refuse_unreadable(kind, source, error)
+
+
+def _add_folder_column(connection: DuckDBPyConnection, name: str, texts: Sequence[str | None]) -> None:
+    """Add a column that has the first text in each row, as the type of all texts, to the table ``sample``; or replace it."""
+    known = [text for text in texts if text is not None]
+    (days, whole) = _row(
+        connection,
+        f"SELECT bool_and(regexp_full_match(text, '{_DAY}') AND TRY_CAST(text AS date) IS NOT NULL), "
+        f"bool_and(regexp_full_match(text, '{_WHOLE}')) FROM (SELECT unnest($texts) AS text)",
+        {"texts": known},
+    )
+    kind = "DATE" if days else "BIGINT" if whole else "VARCHAR"
+    value = "NULL" if texts[0] is None else literal(texts[0])
+    described = connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall()
+    same = next((column for (column,) in described if column.lower() == name.lower()), None)
+    if same is not None:
+        connection.execute(f"ALTER TABLE sample ALTER {quoted(same)} TYPE {kind} USING CAST({value} AS {kind})")
+        if same != name:
+            connection.execute(f"ALTER TABLE sample RENAME {quoted(same)} TO {quoted(name)}")
+        return
+    connection.execute(f"ALTER TABLE sample ADD COLUMN {quoted(name)} {kind} DEFAULT CAST({value} AS {kind})")
 
 
 def _sample_rows(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> Any:  # noqa: ANN401 - a table of Arrow
@@ -143,6 +174,9 @@ def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, 
         return "string"
     if duck == "JSON":  # values of several types; Spark reads texts without their quotes
         connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING json_extract_string({column}, '$')")
+    if duck == "TIMESTAMPTZ_NS":
+        duck = "TIMESTAMPTZ"
+        connection.execute(f"ALTER TABLE sample ALTER {column} TYPE {duck}")
     sql = spark_type(duck, text=kind not in COLUMNAR)
     if sql in dialect.unreadable:
         return "string"
@@ -247,10 +281,11 @@ def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) ->
             ordered = f"count(*) FILTER ({gap} >= 0), count({gap}), max({gap})"
             follow, pairs, high = _row(connection, f"SELECT {ordered} FROM sample")
             if first != second and pairs and follow >= _NEARLY_ALL * pairs and high > 0:
-                (percentiles,) = _row(connection, f"SELECT quantile_cont(greatest({gap}, 0)::DOUBLE, {_HUNDREDTHS}) FROM sample")
+                lives = f"quantile_cont(greatest({gap}, 0)::DOUBLE, {_HUNDREDTHS}) FILTER ({gap} IS NOT NULL)"
+                (percentiles,) = _row(connection, f"SELECT {lives} FROM sample")
                 gaps[first, second] = tuple(percentiles)
     return gaps
 
 
-def _row(connection: DuckDBPyConnection, query: str, parameters: dict[str, str] | None = None) -> tuple[Any, ...]:
+def _row(connection: DuckDBPyConnection, query: str, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
     return next(iter(connection.execute(query, parameters or {}).fetchall()), ())

@@ -71,7 +71,7 @@ class SniffedFile:
     rows. ``guessed`` options may be wrong. ``sample`` has the sampled rows, by the names of the columns. ``combined`` are times
     that are combined from several columns. ``unfit`` records are not in the sample, since they have text where others have
     numbers: their number, one such column, and its text. If records have another number of fields, or lines do not match a
-    pattern, the column is empty, and the text is one of these records.
+    pattern, the column is empty, and the text is one of these records. ``partitions`` are the columns that folders give.
     """
 
     format: Format
@@ -84,6 +84,7 @@ class SniffedFile:
     sample: Any = None
     combined: tuple[SniffedColumn, ...] = ()
     unfit: tuple[int, str, str] = (0, "", "")
+    partitions: tuple[str, ...] = ()
 
     def with_column_renamed(self, old: str, new: str) -> SniffedFile:
         """Return the file with a column renamed; no other column may have the new name. Without such a column nothing changes."""

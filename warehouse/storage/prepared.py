@@ -124,12 +124,13 @@ _planned: WeakKeyDictionary[DataFrame, PlannedRows] = WeakKeyDictionary()
 
 
 def planned(frame: DataFrame) -> PlannedRows:
-    """Return the rows of a frame."""
+    """Return the rows of a frame, planned with the settings of its own session."""
     known = _planned.get(frame)
     if known is not None:
         return known
     java: Any = frame._jdf  # noqa: SLF001 - PySpark has no plans
-    return PlannedRows(frame.sparkSession, java.queryExecution().toRdd(), java.schema(), str(java.schema().json()))
+    with active_session(frame.sparkSession):
+        return PlannedRows(frame.sparkSession, java.queryExecution().toRdd(), java.schema(), str(java.schema().json()))
 
 
 def prepared(key: Hashable, sources: Sequence[PlannedRows], made: Callable[[Sequence[DataFrame]], DataFrame]) -> DataFrame:
@@ -149,15 +150,15 @@ def prepared(key: Hashable, sources: Sequence[PlannedRows], made: Callable[[Sequ
     session = sources[0].session
     full_key = (id(session), tuple(source.schema_text for source in sources), key)
     plan = _kept.get(full_key)
-    if plan is None:
-        frame = made([_frame(session, source.rows, source.schema) for source in sources])
-        java: Any = frame._jdf  # noqa: SLF001 - as above
-        root = _node(java.queryExecution().executedPlan())
-        if sum(1 for _ in _placeholders(root)) != len(sources):
-            return frame
-        plan = _Plan(session, root, java.schema(), str(java.schema().json()))
-        _kept.put(full_key, plan)
     with active_session(session):
+        if plan is None:
+            frame = made([_frame(session, source.rows, source.schema) for source in sources])
+            java: Any = frame._jdf  # noqa: SLF001 - as above
+            root = _node(java.queryExecution().executedPlan())
+            if sum(1 for _ in _placeholders(root)) != len(sources):
+                return frame
+            plan = _Plan(session, root, java.schema(), str(java.schema().json()))
+            _kept.put(full_key, plan)
         rows = _over(plan.root, iter(sources), jvm_names(session)).execute()
         frame = _frame(session, rows, plan.schema)
     _planned[frame] = PlannedRows(session, rows, plan.schema, plan.schema_text)
