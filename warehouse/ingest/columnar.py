@@ -15,6 +15,7 @@ from warehouse.errors import FileProblem, PlatformError, UnreadableFilesError
 from warehouse.ingest.avro_bounds import avro_bounds_problem
 from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, match_columns
 from warehouse.ingest.conversion import expected_value, from_value
+from warehouse.ingest.nested_values import instant, is_nanoseconds, nested_value
 from warehouse.ingest.orc import is_local_time, orc_bounds_problem, orc_schema
 from warehouse.ingest.parquet_bounds import parquet_bounds_problem
 from warehouse.ingest.record_parts import name_in_messages, paths_of, record_position
@@ -98,11 +99,23 @@ def _by_schema(stream: Stream, files: Sequence[LandingFile]) -> dict[str, tuple[
             problems.append(FileProblem(file.path, *problem))
             continue
         written = (schema.metadata or {}).get(b"avro", b"").decode()  # Spark may read two of these that Arrow takes for the same
-        key = json.dumps([written, *[(field.name, str(field.type)) for field in schema]])
+        fields = [(field.name, str(field.type)) for field in schema]
+        key = json.dumps([written, _physical_times(stream, file, fields), *fields])
         groups.setdefault(key, (schema, []))[1].append(file)
     if problems:
         raise UnreadableFilesError(stream.name, problems)
     return groups
+
+
+def _physical_times(stream: Stream, file: LandingFile, fields: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the physical types of a Parquet file's times in nanoseconds: Spark reads INT96 as times, other ones as numbers."""
+    if stream.format != "parquet" or not any("[ns" in kind for _, kind in fields):
+        return []
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only such landings need it
+
+    schema = pq.read_metadata(stream.landing / file.path).schema
+    leaves = [schema.column(number) for number in range(len(schema))]
+    return [(leaf.path, leaf.physical_type) for leaf in leaves if leaf.physical_type in ("INT64", "INT96")]
 
 
 def _fields(parent: Iterable[Any]) -> Fields:
@@ -137,9 +150,13 @@ def _rows_of_schema(session: SparkSession, stream: Stream, schema: Any, files: S
         if stream.format == "orc" and kind == "timestamp" and is_local_time(schema, path):
             source, kind = _local_time(source, zone), "timestamp_ntz"
         if kind == "bigint" and (local := _is_local_nanoseconds(schema, path)) is not None:
-            source, kind = _instant(source, local=local), "timestamp_ntz" if local else "timestamp"
+            source, kind = instant(source, local=local), "timestamp_ntz" if local else "timestamp"
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
-        value, failed = from_value(source, kind, input_)
+        if "<" in input_.type and kind != input_.type:
+            types = _type_at(rows.schema, path), _arrow_type_at(schema, path), DataType.fromDDL(input_.type)
+            value, failed = nested_value(source, *types)
+        else:
+            value, failed = from_value(source, kind, input_)
         values.append(_with_utf8(value, input_.type).alias(input_.label))
         if failed is not None:
             faults.append((input_, failed))
@@ -190,7 +207,7 @@ def _readable_columns(schema: Any, stream: Stream, files: Sequence[LandingFile])
         return None
     fields = [field for field in schema if field.name not in strange]
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-    counts = [_is_nanoseconds(field.type) or pa.types.is_duration(field.type) for field in fields]
+    counts = [is_nanoseconds(field.type) or pa.types.is_duration(field.type) for field in fields]
     fields = [field.with_type(pa.int64()) if count else field for field, count in zip(fields, counts, strict=True)]
     fields = [field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in fields]
     fields = [field.with_type(wider.get(field.type, field.type)) for field in fields]
@@ -199,22 +216,12 @@ def _readable_columns(schema: Any, stream: Stream, files: Sequence[LandingFile])
 
 def _is_local_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
     """Return whether a time in nanoseconds (Spark reads a number) is local time; None for columns of other types."""
-    kind = schema.field(path[0]).type
-    for step in path[1:]:
-        kind = kind.field(step).type
-    return kind.tz is None if _is_nanoseconds(kind) else None
+    kind = _arrow_type_at(schema, path)
+    return kind.tz is None if is_nanoseconds(kind) else None
 
 
-def _is_nanoseconds(kind: Any) -> bool:  # noqa: ANN401 - Arrow's
-    import pyarrow.types  # noqa: PLC0415 - as above
-
-    return bool(pyarrow.types.is_timestamp(kind) and kind.unit == "ns")
-
-
-def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
-    micros = F.floor(nanoseconds / F.lit(1000).cast("decimal(4,0)")).cast("bigint")
-    epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-    return F.timestamp_add("MICROSECOND", micros, F.expr(epoch)) if local else F.timestamp_micros(micros)
+def _arrow_type_at(schema: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - Arrow's
+    return reduce(lambda kind, step: kind.field(step).type, path[1:], schema.field(path[0]).type)
 
 
 def _with_utf8(value: SparkColumn, declared: str) -> SparkColumn:
@@ -254,10 +261,14 @@ def _local_time(value: SparkColumn, zone: str) -> SparkColumn:
 
 def _spark_type(schema: StructType, path: tuple[str, ...]) -> str:
     """Return the Spark type of a column or of a field nested in it."""
+    return _type_at(schema, path).simpleString()
+
+
+def _type_at(schema: StructType, path: tuple[str, ...]) -> DataType:
     kind: Any = schema
     for step in path:
         kind = kind[step].dataType
-    return str(kind.simpleString())
+    return kind  # type: ignore[no-any-return]
 
 
 def _is_nested_differently(kind: str, declared: str) -> bool:

@@ -49,6 +49,7 @@ _AMBIGUOUS_ZONE = rf"(?i)(?<![A-Z/])({time_names.SEVERAL})(?![A-Z0-9])"
 _NUMBER_WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
 """A number with a decimal comma; points separate thousands."""
 _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
+_WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _ZONE_LETTERS = frozenset("XxZzVO")
 _SINCE_1970 = "decimal(29,9)"
 """Seconds or nanoseconds since 1970, exactly."""
@@ -121,7 +122,10 @@ def from_value(value: SparkColumn, kind: str, input_: Input) -> tuple[SparkColum
     if input_.formats or (kind, input_.type) == ("string", "timestamp"):
         return from_text(value.cast("string"), input_, {})
     converted = value.try_cast(input_.type)
-    return converted, value.isNotNull() & converted.isNull()
+    failed = value.isNotNull() & converted.isNull()
+    if input_.type in _WHOLE and (kind in _FRACTIONAL_TYPES or kind.startswith("decimal(")):
+        failed |= value != converted.try_cast(kind)  # the cast cuts the fraction off
+    return converted, failed
 
 
 def expected_value(input_: Input) -> str:
