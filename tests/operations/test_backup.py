@@ -93,6 +93,19 @@ def test_an_update_goes_on_from_it(name: str, tmp_path: Path, spark: SparkSessio
     assert again.faults() == []
 
 
+def test_live_tables_are_made_again(small: Frozen, tmp_path: Path) -> None:
+    """A backup has none, and `check` misses none after a restore."""
+    declaration = small.directory / "warehouse.toml"
+    declaration.write_text(declaration.read_text().replace("[warehouse]", '[warehouse]\npublish = "delta"', 1))
+    back_up(small.root, declaration, tmp_path / "backup", now=1)
+    again = restored(tmp_path / "backup", tmp_path / "again", small)
+    live = Warehouse.open(again.directory).catalog.published
+    assert live
+    assert {path.name for path in (again.root / "live").iterdir()} >= set(live)
+    (small.directory / "landing").rename(again.directory / "landing")
+    assert again.faults() == []
+
+
 def test_what_goes_on_beside_it(small: Frozen, tmp_path: Path) -> None:
     """With new epochs, retired epochs and files that vacuums delete at any moment, it has one epoch, readable to the end."""
     root, moments = small.root, 0

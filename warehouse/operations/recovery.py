@@ -17,6 +17,7 @@ from warehouse.epochs.lock import writer_lock
 from warehouse.errors import BackupError, StorageFailedError
 from warehouse.operations.backup import verify
 from warehouse.publishing.database import replace_database_if_needed
+from warehouse.publishing.live.publish import live_rules, publish_live_tables
 from warehouse.storage.store import store_of
 from warehouse.views.readable_views import readable_views
 
@@ -51,7 +52,8 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     record = verify(backup)
     configuration = directory / FILE_NAME
     saved_configuration = None if configuration.exists() else backup / FILE_NAME
-    root = load_catalog(directory, saved_configuration, facts_of_views=readable_views).root
+    catalog = load_catalog(directory, saved_configuration, facts_of_views=readable_views)
+    root = catalog.root
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
     root = root.resolve()  # a link stays, and its target is replaced
@@ -74,7 +76,9 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
         raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    replace_database_if_needed(root, read_epoch(root, record.epoch))
+    epoch = read_epoch(root, record.epoch)
+    replace_database_if_needed(root, epoch)
+    publish_live_tables(root, epoch, live_rules(catalog), now=now)
     return record
 
 
