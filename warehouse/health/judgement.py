@@ -196,8 +196,8 @@ def _landing_concerns(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
             "attention",
             "changed",
             table.name,
-            f"{_files(count)} changed after being loaded ({examples}); restore the former file, or load it again: rows that it "
-            "gave before stay in the table, too",
+            f"{_files(count)} changed after being loaded ({examples}); restore the former file, remove it, or load it again: "
+            "rows that it gave before stay in the table, too",
             f"stream-wh reload {shlex.quote(table.changed[0])}",
         )
     if table.vanished:
