@@ -146,9 +146,8 @@ def _end(column: SniffedColumn) -> str:
     """Return the Spark SQL of a column of ends; a date means the end of its day."""
     if column.expression:
         return column.expression
-    if column.no_end:
-        return f"nullif({column_sql(column.name)}, {column.no_end})"
-    return f"CAST(date_add({column_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else column_sql(column.name)
+    end = f"nullif({column_sql(column.name)}, {column.no_end})" if column.no_end else column_sql(column.name)
+    return f"CAST(date_add({end}, 1) AS TIMESTAMP)" if column.type == "date" else end
 
 
 def _arrival(sniffed: SniffedFile, timestamps: Sequence[SniffedColumn]) -> SniffedColumn | None:

@@ -26,6 +26,7 @@ from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.syslog import TEXTS
 from warehouse.catalog.time_detection import (
     duration_format,
+    far_end,
     is_named_as_time,
     is_named_as_year,
     no_end_value,
@@ -159,6 +160,7 @@ def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) 
         duration = duration_format(connection, source, sql) if format_ is None and kind in _TEXTS else None
         sql, format_ = duration or ("timestamp" if format_ else sql, format_)
         name, end = dialect.file_names.get(index, source), no_end if sql == "timestamp" else None
+        end = end or far_end(connection, source, sql)
         column = SniffedColumn(name, sql, format=format_, no_end=end)
         columns.append(_renamed(connection, column, source, described, used_names))
     if not any(column.type in ("timestamp", "date") for column in columns):

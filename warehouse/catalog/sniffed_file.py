@@ -38,7 +38,7 @@ class SniffedColumn:
     is_time_of_day
         Whether its texts are times of a day, or durations such as ``12ms``.
     no_end
-        The Spark SQL of the value for "no end".
+        The Spark SQL of the value for "no end", which is null in the sample.
     duration_unit
         The unit of a duration, as Arrow names it.
 

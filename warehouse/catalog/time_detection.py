@@ -19,7 +19,7 @@ from warehouse.catalog.time_names import EXPIRY_NAME, LIFETIME_NAME
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["duration_format", "is_named_as_time", "is_named_as_year", "no_end_value", "time_format", "year_format"]
+__all__ = ["duration_format", "far_end", "is_named_as_time", "is_named_as_year", "no_end_value", "time_format", "year_format"]
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|exp|expir\w*|expires_\w+|iat|nbf|valid|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
@@ -104,6 +104,23 @@ def no_end_value(connection: DuckDBPyConnection, source: str, sql: str) -> str |
         return None
     (zeros,) = _row(connection, f"SELECT count(*) FROM sample WHERE {quoted(source)} = 0")
     return "timestamp_seconds(0)" if zeros else None
+
+
+def far_end(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
+    """Return the time in the year 9999 that stands for "no end" beside other times, as Spark SQL; such values become null.
+
+    None if the column has no such time, or no other one.
+    """
+    if sql not in ("timestamp", "date"):
+        return None
+    column, form = quoted(source), "%Y-%m-%d" if sql == "date" else "%Y-%m-%d %H:%M:%S"
+    last = f"year({column}) = 9999"
+    query = f"SELECT strftime(mode({column}) FILTER ({last}), '{form}'), count(*) FILTER (NOT {last}) FROM sample"
+    text, others = _row(connection, query)
+    if text is None or not others:
+        return None
+    connection.execute(f"UPDATE sample SET {column} = NULL WHERE {last} AND strftime({column}, '{form}') = '{text}'")
+    return f"DATE'{text}'" if sql == "date" else f"TIMESTAMP'{text}Z'"
 
 
 def _is_named_as_end(source: str) -> bool:
