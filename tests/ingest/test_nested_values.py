@@ -144,3 +144,18 @@ def test_a_fraction_is_no_whole_number(tmp_path: Path, spark: SparkSession, form
     project.update(1)
     assert {key: row["d"] for key, row in rows_of(project).items()} == {"1": 2, "4": -3}
     assert project.counts().rejected == 3
+
+
+def test_lists_within_structures_within_lists(tmp_path: Path, spark: SparkSession) -> None:
+    """Each level finds its fields by name, and a fault at any depth rejects the row; nulls at each level stay null."""
+    project = project_of(tmp_path, spark, "parquet", d="array<struct<p: array<struct<x: int, y: string>>, q: int>>")
+    inner = pa.struct([("y", pa.string()), ("x", pa.string())])
+    kind = pa.list_(pa.struct([("q", pa.int64()), ("p", pa.list_(inner))]))
+    good = [{"q": 4, "p": [{"y": "b", "x": "7"}, None]}, None, {"q": None, "p": None}]
+    bad = [{"q": 4, "p": [{"y": "b", "x": "7"}, {"y": "b", "x": "seven"}]}]
+    for key, value in {"good": good, "bad": bad, "none": None}.items():
+        project.land(key, written(table(key, d=(value, kind)), "parquet"))
+    project.update(1)
+    assert project.counts().rejected == 1
+    stored = {key: row["d"] for key, row in rows_of(project).items()}
+    assert stored == {"good": [{"p": [{"x": 7, "y": "b"}, None], "q": 4}, None, {"p": None, "q": None}], "none": None}
