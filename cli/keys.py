@@ -25,8 +25,10 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
     ('007',)
     """
     if text != text.strip("\r\n"):  # as the output of a command has it
-        how = "remove it, or give such a key to --keys-from as a line of JSON, in brackets"
-        raise UsageError(f"the key {json.dumps(text)} with a line break at its end or beginning; {how}")
+        raise UsageError(
+            f"the key {json.dumps(text)} with a line break at its end or beginning; remove it, or give such a key to --keys-from as "
+            "a line of JSON, in brackets"
+        )
     if len(columns) > 1 and _is_array(text):
         return parse_composite(text, columns)
     return (parse_key(text, columns[0].type),)

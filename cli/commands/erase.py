@@ -95,5 +95,6 @@ def _require_no_column(text: str, columns: Sequence[KeyColumn]) -> None:
     if sign and name.lower() in {column.name.lower() for column in columns}:
         given = f"--key {shlex.quote(key)}" if len(columns) == 1 else "a JSON array of its parts"
         raise click.UsageError(
-            f'--key takes the key without the name of its column: {given}; a key that begins with "{name}=" goes to --keys-from'
+            f"--key takes the key without the name of its column; give {given}, or a file with a key that begins with "
+            f'"{name}=" for --keys-from'
         )
