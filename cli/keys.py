@@ -26,8 +26,8 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
     """
     if text != text.strip("\r\n"):  # as the output of a command has it
         raise UsageError(
-            f"the key {json.dumps(text)} with a line break at its end or beginning; remove it, or give such a key to --keys-from as "
-            "a line of JSON, in brackets"
+            f"the key {json.dumps(text)} with a line break at its end or beginning; remove it, or give such a key to --keys-from "
+            "as a line of JSON, in brackets"
         )
     if len(columns) > 1 and _is_array(text):
         return parse_composite(text, columns)
