@@ -43,30 +43,30 @@ def layout_lines(name: str, *, rows: int, span: int, interval: int, longest: int
     """
     periods = -(-longest // interval)
     rate = rows / max(1.0, span / interval)
-    usual = resolve(periods=periods, label="WK")
+    default_layout = resolve(periods=periods, label="WK")
     sample = f"about {rate:,.0f} rows an update"
     if rate < _ENOUGH:
         return [
             "",
-            f"# The layout is the default, {in_words(usual)}: a sample of {sample} does not show which fits. Ask",
+            f"# The layout is the default, {in_words(default_layout)}: a sample of {sample} does not show which fits. Ask",
             f"# `stream-wh advise {name}` once the stream has been updated, or with your own figures now, such as",
             f"# `stream-wh advise --what-if lifetimes={format_duration(longest)},rate=100000`.",
         ]
     share = shares(_distribution(mean, longest, interval), periods)
     load = Workload(periods=periods, rate=rate, shares=share, arriving=rate, probes=1.0)
-    default = evaluate(usual, load, DEFAULT_PRICES)
+    default = evaluate(default_layout, load, DEFAULT_PRICES)
     best = choose([default, *(evaluate(layout, load, DEFAULT_PRICES) for layout in candidates(periods))]).best
     if default.interval <= best.interval * WORTH_IT:
         return [
             "",
-            f"# For {sample} the default layout ({in_words(usual)}) does as well as any: `stream-wh advise {name}`",
+            f"# For {sample} the default layout ({in_words(default_layout)}) does as well as any: `stream-wh advise {name}`",
             "# compares it with others once the stream has been updated a few times.",
         ]
     saved = f"{1 - best.interval / default.interval:.0%}"
     return [
         "",
         f"# (?) What the cost model recommends for {sample} and one probe: it costs {saved} less than the default,",
-        f"# {in_words(usual)}. Fixed once the table exists; `stream-wh advise {name}` measures later.",
+        f"# {in_words(default_layout)}. Fixed once the table exists; `stream-wh advise {name}` measures later.",
         f"[streams.{name}.layout]",
         *layout_keys(best.layout),
     ]

@@ -268,7 +268,8 @@ def _type_at(schema: StructType, path: tuple[str, ...]) -> DataType:
     kind: Any = schema
     for step in path:
         kind = kind[step].dataType
-    return kind  # type: ignore[no-any-return]
+    found: DataType = kind
+    return found
 
 
 def _is_nested_differently(kind: str, declared: str) -> bool:

@@ -48,14 +48,14 @@ _AMBIGUOUS_ZONE = rf"(?i)(?<![A-Z/])({time_names.SEVERAL})(?![A-Z0-9])"
 """Such a name in a time whose format says where the name is; Java then ignores its case, and takes BST for Bougainville's."""
 _NUMBER_WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
 """A number with a decimal comma; points separate thousands."""
-_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
+_FRACTIONAL_TYPES = ("float", "double")
+_NUMBERS = _WHOLE.union(_FRACTIONAL_TYPES)
 _ZONE_LETTERS = frozenset("XxZzVO")
 _SINCE_1970 = "decimal(29,9)"
 """Seconds or nanoseconds since 1970, exactly."""
 _DURATION_PART = "decimal(18,9)"
 _TOTAL_SECONDS = "decimal(28,9)"
-_FRACTIONAL_TYPES = ("float", "double")
 _MICROSECONDS = {
     "epoch_seconds": "1000000",
     "epoch_milliseconds": "1000",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,9 @@ from warehouse.layout.tasks import largest_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from warehouse.layout.advice.workload import Workload
 
@@ -79,7 +81,7 @@ class FootprintSums:
         load, weight = self.load, sum(update.weight for update in updates)
         vectors = []
         for update in updates:
-            files = sum(self.expected_files(rows) for rows in update.runs)
+            files = float(self.expected_files(update.runs).sum())
             work = task_work(
                 runs=update.runs, files=files, read=update.read, workers=load.workers, sub_indices=min(update.cells, files),
                 arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
@@ -101,13 +103,12 @@ class FootprintSums:
             How many runs there are of each size; None: one of each.
 
         """
-        import numpy as np  # noqa: PLC0415 - what plans without simulating does without
+        import numpy as np  # noqa: PLC0415 - reading does not need it
 
         rows = np.asarray(sizes, dtype=float)
         numbers = np.ones(len(rows)) if counts is None else np.asarray(counts, dtype=float)
         total = float(rows @ numbers)
-        target = self.load.target_rows
-        self.files.append(float(numbers @ np.where(rows <= largest_file(target), 1.0 - np.exp(-rows), rows / target)))
+        self.files.append(float(numbers @ self.expected_files(rows)))
         self.rows.append(total)
         shares = np.minimum(1.0, rows / total) if total else rows
         self.key_files.append(float(numbers @ (1 - (1 - shares) ** self.load.rows_per_key)))
@@ -116,10 +117,12 @@ class FootprintSums:
         if mean:
             self.spread = max(self.spread, float(of_cells.std()) / mean)
 
-    def expected_files(self, rows: float) -> float:
-        """Return the expected number of files of a run that has ``rows`` rows on average; a run of few rows may have no file."""
-        target = self.load.target_rows
-        return 1.0 - exp(-rows) if rows <= largest_file(target) else rows / target
+    def expected_files(self, rows: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the expected numbers of files of runs that have ``rows`` rows on average; a run of few rows may have no file."""
+        import numpy as np  # noqa: PLC0415 - as above
+
+        sizes, target = np.asarray(rows, dtype=float), self.load.target_rows
+        return np.where(sizes <= largest_file(target), 1.0 - np.exp(-sizes), sizes / target)
 
     def footprint(self) -> Footprint:
         """Return the means over the simulated updates."""

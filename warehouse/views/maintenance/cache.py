@@ -37,8 +37,8 @@ class Cache:
         session = rows.sparkSession
         jvm: Any = session._jvm  # noqa: SLF001 - the plan over cached rows has no other handle
         plan = rows._jdf.queryExecution().withCachedData()  # noqa: SLF001 - same
-        frames = getattr(jvm, "org.apache.spark.sql.classic.Dataset")
-        leaf = frames.ofRows(session._jsparkSession, plan)  # noqa: SLF001 - same
+        dataset = getattr(jvm, "org.apache.spark.sql.classic.Dataset")
+        leaf = dataset.ofRows(session._jsparkSession, plan)  # noqa: SLF001 - same
         self._cached.append((rows, DataFrame(leaf, session)))
         return self._cached[-1][1]
 
