@@ -19,7 +19,7 @@ from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import proposal, propose
 from warehouse.errors import UsageError
 from warehouse.ingest.landing import list_landing
-from warehouse.time import DAY, HOUR, MINUTE, format_instant
+from warehouse.time import DAY, HOUR, MINUTE, format_instant, parse_instant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -224,6 +224,24 @@ def test_times_that_no_calendar_has(tmp_path: Path) -> None:
     assert first is not None
     assert (format_instant(first.at), first.live, first.rejected) == ("2024-01-20T00:00:00Z", 20, 1)
     assert format_instant(proposed(source).anchor) == "2024-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("now", "at", "live", "waiting"),
+    [
+        ("2024-05-20T15:00:00Z", "2024-05-20T00:00:00Z", 19, 1),  # the newest row arrived today, and today has not ended
+        ("2024-05-21T00:00:00Z", "2024-05-21T00:00:00Z", 20, 0),
+        ("2024-06-30T15:00:00Z", "2024-05-21T00:00:00Z", 20, 0),
+        ("2024-04-30T15:00:00Z", "2024-05-21T00:00:00Z", 20, 0),  # no row would be live by then
+    ],
+)
+def test_the_first_update_is_not_after_the_present(tmp_path: Path, now: str, at: str, live: int, waiting: int) -> None:
+    """An update does not pass the present, so the file must not promise the rows that it does not show yet."""
+    source = tmp_path / "days.csv"
+    source.write_text("sku,since\n" + "".join(f"a{i % 4},2024-05-{i + 1:02} 08:00:00\n" for i in range(20)))
+    first = proposal(source, InitOptions(interval=DAY), parse_instant(now)).first
+    assert first is not None
+    assert (format_instant(first.at), first.live, first.waiting) == (at, live, waiting)
 
 
 def test_the_first_probe_of_a_file_of_times(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.duck_sql import quoted
-from warehouse.time import DAY, FIRST_INSTANT, HOUR, MINUTE, NEVER, SECOND, at_slot, format_instant, slot
+from warehouse.time import DAY, FIRST_INSTANT, HOUR, MINUTE, NEVER, SECOND, at_slot, format_instant, grid_slot, slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +37,8 @@ _MACROS += "CREATE TEMP MACRO timestamp_seconds(x) AS to_timestamp(x)"
 class FirstUpdate:
     """An update at ``at`` (microseconds), and its effect on a sample.
 
-    It is at the first grid point by which all rows have arrived or, if no row would be live then, at one with many live rows.
+    It is at the first grid point by which all rows have arrived or, if no row would be live then, at one with many live rows. It
+    is not later than the present, which no update passes, unless no row would be live by then.
     ``live``, ``waiting`` and ``dead`` count sampled rows; ``rejected`` counts rows with times that are null or in the wrong
     order. ``key`` has the texts of the key with most live rows, by column; it is empty if no row is live or a part of the key is
     null.
@@ -84,6 +85,7 @@ def first_update(
     *,
     anchor: int,
     interval: int,
+    now: int | None = None,
     endless: bool = False,
 ) -> FirstUpdate | None:
     """Return the effect of the first update on a sample; None if DuckDB cannot compute it, or no row arrives.
@@ -98,6 +100,8 @@ def first_update(
         The columns of the search key.
     anchor, interval
         The grid, in microseconds.
+    now
+        The present, in microseconds; None if the update may be at any time.
     endless
         Whether rows without an end stay forever.
     """
@@ -108,11 +112,19 @@ def first_update(
         deciles, last = connection.execute(query).fetchone() or (None, None)
         if last is None:
             return None
-        instants = [at_slot(slot(moment, anchor, interval), anchor, interval) for moment in (last, *deciles)]
-        counted = [_counts(connection, instant) for instant in instants]
-        counts_there = counted[0] if counted[0][0] else max(counted, key=lambda counts: counts[0])
-        at = instants[counted.index(counts_there)]
-        return FirstUpdate(at, *counts_there, _key(connection, key, at))
+        slots = [slot(moment, anchor, interval) for moment in (last, *deciles)]
+        reached = max(slots) if now is None else grid_slot(now, anchor, interval)
+        at, counts = _best(connection, [at_slot(min(number, reached), anchor, interval) for number in slots])
+        if not counts[0]:
+            at, counts = _best(connection, [at_slot(number, anchor, interval) for number in slots])
+        return FirstUpdate(at, *counts, _key(connection, key, at))
+
+
+def _best(connection: DuckDBPyConnection, instants: Sequence[int]) -> tuple[int, tuple[int, int, int, int]]:
+    """Return the first instant if a row is live then, else the one with most live rows; and what it counts."""
+    counted = [_counts(connection, instant) for instant in instants]
+    counts = counted[0] if counted[0][0] else max(counted, key=lambda there: there[0])
+    return instants[counted.index(counts)], counts
 
 
 def _counts(connection: DuckDBPyConnection, instant: int) -> tuple[int, int, int, int]:

@@ -108,7 +108,7 @@ def proposal(source: Path, choices: InitOptions | None = None, now: int | None =
         key = ProposedKey(tuple(column_named(key_name, usable, "--key").name for key_name in choices.key))
     grid = _grid(times, choices, now)
     when = {"anchor": grid.anchor, "interval": grid.interval}
-    first = first_update(sniffed, times.arrival, times.expires, key.columns, **when, endless=times.endless)
+    first = first_update(sniffed, times.arrival, times.expires, key.columns, **when, now=now, endless=times.endless)
     text = proposed_file(ProposalParts(name, source, sniffed, times, key, grid, first, folder), choices)
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
