@@ -113,15 +113,15 @@ def first_update(
         if last is None:
             return None
         slots = [slot(moment, anchor, interval) for moment in (last, *deciles)]
-        reached = max(slots) if now is None else grid_slot(now, anchor, interval)
-        at, counts = _best(connection, [at_slot(min(number, reached), anchor, interval) for number in slots])
-        if not counts[0]:
+        latest = slots[0] if now is None else grid_slot(now, anchor, interval)
+        at, counts = _best(connection, [at_slot(min(number, latest), anchor, interval) for number in slots])
+        if not counts[0] and latest < slots[0]:
             at, counts = _best(connection, [at_slot(number, anchor, interval) for number in slots])
         return FirstUpdate(at, *counts, _key(connection, key, at))
 
 
 def _best(connection: DuckDBPyConnection, instants: Sequence[int]) -> tuple[int, tuple[int, int, int, int]]:
-    """Return the first instant if a row is live then, else the one with most live rows; and what it counts."""
+    """Return the first instant if a row is live then, else the one with most live rows, and its counts."""
     counted = [_counts(connection, instant) for instant in instants]
     counts = counted[0] if counted[0][0] else max(counted, key=lambda there: there[0])
     return instants[counted.index(counts)], counts

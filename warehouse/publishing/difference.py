@@ -133,7 +133,7 @@ def _changed_part(connection: duckdb.DuckDBPyConnection, unreadable: Collection[
 def _definitions(
     connection: duckdb.DuckDBPyConnection, query: str, unreadable: Collection[str]
 ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """Return definitions in the file and in the expected one; each query lists those of all databases, so one reads both."""
+    """Return definitions in the file and in the expected one; one query lists the definitions of all databases."""
     names = f"database_name IN ('{_FOUND}', '{_EXPECTED}') AND NOT internal"
     rows = connection.execute(f"SELECT database_name, {query} WHERE {names}").fetchall()
     compared = sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _belongs_to(str(row[-1]), unreadable)), key=repr)
