@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tomllib
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from warehouse.ingest.landing import list_landing
 from warehouse.time import DAY, HOUR, MINUTE, format_instant, parse_instant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 WEB = '10.0.0.{} - - [01/Jul/2024:08:{:02}:00 +0200] "GET /{} HTTP/1.1" 200 {} "-" "curl \\"8\\""\n'
@@ -242,6 +244,39 @@ def test_the_first_update_is_not_after_the_present(tmp_path: Path, now: str, at:
     first = proposal(source, InitOptions(interval=DAY), parse_instant(now)).first
     assert first is not None
     assert (format_instant(first.at), first.live, first.waiting) == (at, live, waiting)
+
+
+@pytest.mark.parametrize(
+    ("days", "max_ahead", "counts"),
+    [
+        (range(-10, 10), "30d", (1, 9, 10, 0)),  # further ahead than rows live: by default they would be rejected
+        ([*range(-10, 10), 90_000], None, (1, 0, 10, 10)),  # a mistake is no reason to accept rows
+        (range(-10, 1), None, (1, 0, 10, 0)),
+    ],
+)
+def test_rows_that_arrive_far_ahead(
+    tmp_path: Path, days: Iterable[int], max_ahead: str | None, counts: tuple[int, int, int, int]
+) -> None:
+    """What "arrive later" counts is not rejected by an update of today."""
+    now, source = parse_instant("2024-05-20T00:00:00Z"), tmp_path / "bookings.csv"
+    stays = [(format_instant(now + day * DAY), format_instant(now + day * DAY + 10 * HOUR)) for day in days]
+    source.write_text("room,since,until\n" + "".join(f"r{i % 3},{since},{until}\n" for i, (since, until) in enumerate(stays)))
+    made = proposal(source, InitOptions(interval=HOUR), now)
+    assert made.first is not None
+    assert (made.first.live, made.first.waiting, made.first.dead, made.first.rejected) == counts
+    assert format_instant(made.first.at) == "2024-05-20T00:00:00Z"
+    declared = tomllib.loads(bytes(made.files["warehouse.toml"]).decode())["streams"]["bookings"]
+    assert declared.get("max_ahead") == max_ahead
+
+
+def test_no_row_is_live_at_any_update(tmp_path: Path) -> None:
+    """Then the first update is that of the present."""
+    now, source = parse_instant("2024-05-20T15:00:00Z"), tmp_path / "calls.csv"
+    calls = [(f"2024-05-{day} 01:00:00", f"2024-05-{day} 02:00:00") for day in (17, 18, 19, 21, 22)]
+    source.write_text("line,since,until\n" + "".join(f"l{i % 3},{since},{until}\n" for i, (since, until) in enumerate(calls)))
+    first = proposal(source, InitOptions(interval=DAY), now).first
+    assert first is not None
+    assert (format_instant(first.at), first.live, first.waiting, first.dead) == ("2024-05-20T00:00:00Z", 0, 2, 3)
 
 
 def test_the_first_probe_of_a_file_of_times(tmp_path: Path) -> None:

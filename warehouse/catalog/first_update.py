@@ -38,7 +38,7 @@ class FirstUpdate:
     """An update at ``at`` (microseconds), and its effect on a sample.
 
     It is at the first grid point by which all rows have arrived or, if no row would be live then, at one with many live rows. It
-    is not later than the present, which no update passes, unless no row would be live by then.
+    is not later than the present, which no update passes, unless rows are live only then.
     ``live``, ``waiting`` and ``dead`` count sampled rows; ``rejected`` counts rows with times that are null or in the wrong
     order. ``key`` has the texts of the key with most live rows, by column; it is empty if no row is live or a part of the key is
     null.
@@ -86,6 +86,7 @@ def first_update(
     anchor: int,
     interval: int,
     now: int | None = None,
+    max_ahead: int | None = None,
     endless: bool = False,
 ) -> FirstUpdate | None:
     """Return the effect of the first update on a sample; None if DuckDB cannot compute it, or no row arrives.
@@ -102,12 +103,16 @@ def first_update(
         The grid, in microseconds.
     now
         The present, in microseconds; None if the update may be at any time.
+    max_ahead
+        How far ahead of the present rows may arrive, in microseconds; others are rejected. None: no matter how far.
     endless
         Whether rows without an end stay forever.
     """
     with _with_times(found, arrival, expires, endless=endless) as connection:
         if connection is None:
             return None
+        if now is not None and max_ahead is not None:
+            connection.execute("UPDATE timed SET _ts = NULL WHERE _ts > ?", [now + max_ahead])
         query = "SELECT quantile_disc(_ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(_ts) FROM timed"
         deciles, last = connection.execute(query).fetchone() or (None, None)
         if last is None:
@@ -116,7 +121,8 @@ def first_update(
         latest = slots[0] if now is None else grid_slot(now, anchor, interval)
         at, counts = _best(connection, [at_slot(min(number, latest), anchor, interval) for number in slots])
         if not counts[0] and latest < slots[0]:
-            at, counts = _best(connection, [at_slot(number, anchor, interval) for number in slots])
+            later, counts_then = _best(connection, [at_slot(number, anchor, interval) for number in slots])
+            at, counts = (later, counts_then) if counts_then[0] else (at, counts)
         return FirstUpdate(at, *counts, _key(connection, key, at))
 
 

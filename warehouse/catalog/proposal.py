@@ -48,6 +48,8 @@ _LONGEST_LIFETIME = 36_500 * DAY
 """A longer lifetime ends at a time that means "no end", such as 9999-12-31."""
 _PERIODS = 24
 _MOST_PERIODS = 2000
+_MOST_AHEAD = 5 * 366 * DAY
+"""An arrival that is further ahead of the clock is a mistake."""
 _VISIBLE_SHARE = 0.95
 """The share of rows that an update at the proposed interval must show."""
 
@@ -107,8 +109,11 @@ def proposal(source: Path, choices: InitOptions | None = None, now: int | None =
     if choices.key:
         key = ProposedKey(tuple(column_named(key_name, usable, "--key").name for key_name in choices.key))
     grid = _grid(times, choices, now)
-    when = {"anchor": grid.anchor, "interval": grid.interval}
-    first = first_update(sniffed, times.arrival, times.expires, key.columns, **when, now=now, endless=times.endless)
+    max_ahead = grid.max_ahead or grid.lifetime
+    first = first_update(
+        sniffed, times.arrival, times.expires, key.columns, anchor=grid.anchor, interval=grid.interval,
+        now=now, max_ahead=max_ahead, endless=times.endless,
+    )  # fmt: skip
     text = proposed_file(ProposalParts(name, source, sniffed, times, key, grid, first, folder), choices)
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
@@ -172,7 +177,10 @@ def _grid(times: ProposedTimes, choices: InitOptions, now: int | None) -> Propos
     interval = choices.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
     begins = times.first or 0
-    return ProposedGrid((begins if now is None else min(begins, now)) // DAY * DAY, interval, lifetime)
+    anchor = (begins if now is None else min(begins, now)) // DAY * DAY
+    ahead = 0 if now is None or times.last is None else times.last - now
+    needs_more = lifetime is not None and lifetime < ahead <= _MOST_AHEAD
+    return ProposedGrid(anchor, interval, lifetime, _rounded_up(2 * ahead) if needs_more else None)
 
 
 def _stream_name(source: Path) -> str:

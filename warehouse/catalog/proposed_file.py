@@ -29,11 +29,15 @@ _COMMENT_COLUMN = 36
 
 @dataclass(frozen=True)
 class ProposedGrid:
-    """When windows move, and the longest life of rows (None: forever), in microseconds."""
+    """When windows move, and the longest life of rows (None: forever), in microseconds.
+
+    ``max_ahead`` is how far ahead of the clock rows may arrive; None: its default, the longest life.
+    """
 
     anchor: int
     interval: int
     lifetime: int | None
+    max_ahead: int | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def proposed_file(parts: ProposalParts, choices: InitOptions) -> str:
         *_key_lines(key, choices),
         _line(f"arrival = {_text(times.arrival)}", ("given" if choices.arrival else "(?)") + _others(times)),
         *_expiry_lines(times, lifetime, choices),
+        *_ahead_lines(parts.grid.max_ahead),
     ]
     if refused:
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
@@ -192,6 +197,12 @@ def _expiry_lines(times: ProposedTimes, lifetime: int | None, choices: InitOptio
         *([_line('null_expiry = "never"', "(?) rows without an end stay; left out: they are rejected")] if times.endless else []),
         _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) 99 % of a sample end sooner; longer lives are accepted"),
     ]
+
+
+def _ahead_lines(max_ahead: int | None) -> Iterator[str]:
+    if max_ahead is not None:
+        comment = "(?) twice as far ahead of now as the sample's rows; later ones are rejected"
+        yield _line(f"max_ahead = {_text(format_duration(max_ahead))}", comment)
 
 
 def _others(times: ProposedTimes) -> str:
